@@ -78,6 +78,8 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	@cd build/bench && rm -rf *-flipped
 	$(PYTHON) benchmarks/verify.py $(of)
 	@cd build/bench && rm -rf verified-*
+	$(PYTHON) benchmarks/repair.py $(of)
+	@cd build/bench && rm -rf repaired*
 	$(PYTHON) benchmarks/pruning.py $(of)
 	@cd build/bench && rm -rf pruning-* timed-* planned
 	$(PYTHON) benchmarks/export.py $(of)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from native_reader.checks import LARGEST, MOST_JOBS, Instant, whole
+from native_reader.checks import LARGEST, MOST_JOBS, Instant, flag, one_of_words, texts, whole
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, MessageColumn
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import OptionError, did_you_mean, shown
 from native_reader.lazy import Lazy, Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.scan.progress import Watch
-from native_reader.storage.broker_conf import StorePaths, file_sizes, parse_broker_conf, paths_of
+from native_reader.storage.broker_conf import FileSizes, StorePaths, file_sizes, parse_broker_conf, paths_of
 from native_reader.storage.configured import paths_that_count
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import LocalPath, text_of, texts_of
@@ -386,6 +386,9 @@ class Store:
         path: LocalPath,
         *,
         dry_run: bool = False,
+        crc: str = "drop",
+        keep_doubtful: bool = False,
+        holes: str = "placeholders",
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
@@ -398,6 +401,9 @@ class Store:
         Args:
             path: The new store: a folder that is new or empty.
             dry_run: Only read the store and make the plan.
+            crc: What becomes of a message whose body has a wrong checksum: "drop", or "fix" to keep it with its changed body.
+            keep_doubtful: Keep messages whose tags and keys are lost.
+            holes: What consumers get in the place of a lost message: "placeholders", or "repeat" for the next message once more.
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.
@@ -415,12 +421,59 @@ class Store:
             >>> plan.messages, plan.lost_messages
             (246, 9)
         """
-        from native_reader.repair.records import Reading
+        from native_reader.repair.records import CRCS, HOLES, Choices, Reading
         from native_reader.repair.repair import repair
 
-        sizes = None if self._broker_conf is None else file_sizes(uri_of(self._broker_conf))
-        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, sizes)
+        choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), one_of_words("holes", holes, HOLES))
+        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices)
         return repair(self._one("a repair"), path, how, dry_run=dry_run)
+
+    def extract(
+        self,
+        /,
+        path: LocalPath,
+        topic: str | Sequence[str],
+        *,
+        dry_run: bool = False,
+        jobs: int = 1,
+        progress: Watch = False,
+        max_read_rate: int | str | None = None,
+    ) -> Repaired:
+        """Write a new store with the messages of some topics, for a broker elsewhere. This one is only read.
+
+        Messages keep their queue offsets, tags, keys and unique ids, and groups their offsets. Their places in the log change, and so
+        do the ids that brokers make of these (offsetMsgId). Lost messages are treated as by `repair`.
+
+        Args:
+            path: The new store: a folder that is new or empty.
+            topic: One or several topics of users; not those of the broker itself.
+            dry_run: Only read the store and make the plan.
+            jobs: How many parts are read in parallel.
+            progress: As for `Scan.to_batches`. It covers the plan, then the checks.
+            max_read_rate: As for `rescue`, while messages are read.
+
+        Returns:
+            What was copied, and what was lost before.
+
+        Raises:
+            OptionError: An argument is invalid, or there are several stores.
+            RepairError: As for `repair`; or there is no such topic.
+            ExportError: A file cannot be written.
+
+        Examples:
+            >>> nr.open("damaged").extract("only_orders", "orders", dry_run=True).plan.messages
+            118
+        """
+        from native_reader.repair.records import Choices, Reading
+        from native_reader.repair.repair import repair
+
+        choices = Choices(topics=tuple(dict.fromkeys(texts("topic", topic))))
+        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices)
+        return repair(self._one("an extract"), path, how, dry_run=dry_run)
+
+    def _sizes(self) -> FileSizes | None:
+        """What the broker's configuration says about the sizes of its files, if it is given."""
+        return None if self._broker_conf is None else file_sizes(uri_of(self._broker_conf))
 
     def _one(self, what: str) -> StoreFiles:
         """The only store."""

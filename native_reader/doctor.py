@@ -27,7 +27,7 @@ from native_reader.start import Start, may_start
 from native_reader.start.age import RESERVED
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import PLAIN, StoreFiles
+from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles
 from native_reader.tables import TABLES
 from native_reader.tables.queues import StoreQueues, list_queues
 from native_reader.text import Said, joined, names_of, say, verbatim
@@ -135,6 +135,8 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
         version, end = found.facts.get(STORE, {}).get("version_at_least"), found.facts[LOG]["end_offset"]
         rate, now = MessageOptions(**options).projection().max_read_rate, time_ns() // 1_000_000
         found.start = may_start(files, version, end, now=now, reserved_hours=reserved_hours, max_read_rate=rate)
+    if files.uri.endswith(UNFINISHED):
+        found.losses.append(say("unfinished"))
     if files.strays:
         found.losses.append(say("strays", names=", ".join(files.strays)))
     return found

@@ -61,6 +61,7 @@ FACTS = {
 }
 ODDITIES = {
     "not examined": "{part} could not be examined: {reason}",
+    "unfinished": "this is the folder of a repair that was not finished. Delete it, and repair the damaged store again",
     "strays": "packed or renamed segments are not read: {names}",
     "gap": "no file contains offsets {start:,} to {stop:,} ({bytes:,} bytes)",
     "found packed": "{gap}. {back}",

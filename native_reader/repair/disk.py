@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
 _AT_ONCE = 64 << 20
 _PIECE = 4 << 20
@@ -24,6 +28,12 @@ def copy(source: str, target: str) -> None:
             _copy_range(old.fileno(), new.fileno(), start, stop)
         os.ftruncate(new.fileno(), size)
     shutil.copystat(source, target)
+
+
+def data_bytes(path: str) -> int:
+    """How many bytes of a file are not in holes."""
+    with open(path, "rb", buffering=0) as file:
+        return sum(stop - start for start, stop in _data(file.fileno(), os.fstat(file.fileno()).st_size))
 
 
 def _data(file: int, size: int) -> Iterator[tuple[int, int]]:
@@ -76,6 +86,12 @@ def resize(path: str, size: int) -> None:
         pass
 
 
+def content_at(path: str, at: int, size: int) -> bytes:
+    """Some bytes of a file."""
+    with open(path, "rb", buffering=0) as file:
+        return os.pread(file.fileno(), size, at)
+
+
 def put(file: int, at: int, content: bytes | memoryview) -> None:
     """Write all of it."""
     while content:
@@ -86,6 +102,12 @@ def put(file: int, at: int, content: bytes | memoryview) -> None:
 def set_time(path: str, milliseconds: int) -> None:
     """Give a file the time at which its last record was stored."""
     os.utime(path, ns=(milliseconds * 1_000_000,) * 2)
+
+
+def copy_time(source: str, target: str) -> None:
+    """Give a file the time of another one."""
+    time = os.stat(source)
+    os.utime(target, ns=(time.st_atime_ns, time.st_mtime_ns))
 
 
 def files_below(folder: str, but: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
@@ -112,21 +134,67 @@ def flush(folder: str) -> None:
     """Flush all files below a folder, and their names, to the disk."""
     for where, _, names in os.walk(folder):
         for path in (*(os.path.join(where, name) for name in names), where):
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            _flushed_and_closed(descriptor)
+            flush_one(path)
+
+
+def flush_one(path: str) -> None:
+    """Flush a file, or the names in a folder."""
+    _flushed_and_closed(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+
+
+class Beside:
+    """Writes files in a thread, in order, and begins to flush each in another: a disk writes while the processor reads and compares."""
+
+    def __init__(self) -> None:
+        self._writing, self._flushing = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        self._flushed: list[Future[None]] = []
+
+    def write(self, function: Callable[..., str], *arguments: object) -> Future[None]:
+        """Call a function that writes a file and returns its path. The result is there when the file can be read."""
+
+        def written() -> None:
+            path = function(*arguments)
+            self._flushed.append(self._flushing.submit(flush_one, path))
+
+        return self._writing.submit(written)
+
+    def flush(self, folder: str) -> None:
+        """Begin to flush what is below a folder."""
+        self._flushed.append(self._flushing.submit(flush, folder))
+
+    def finish(self) -> None:
+        """Wait until all is written and flushed. Raises what went wrong."""
+        self._writing.shutdown()
+        for flushed in self._flushed:
+            flushed.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for threads in (self._writing, self._flushing):
+            threads.shutdown(cancel_futures=True)
 
 
 def publish(folder: str, target: str) -> None:
-    """Move what is in a folder to the one around it, and remove it: the folder marks what is not finished."""
-    for name in sorted(os.listdir(folder)):
-        os.rename(os.path.join(folder, name), os.path.join(target, name))
-    os.rmdir(folder)
-    flush_folder(target)
+    """Give a finished folder its place, where nothing or an empty folder is: all of it at once."""
+    os.rename(folder, target)
+    flush_one(os.path.dirname(target))
 
 
-def flush_folder(folder: str) -> None:
-    """Flush the names in a folder."""
-    _flushed_and_closed(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+def is_locked(folder: str) -> bool:
+    """Whether a process that runs has locked a folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        if error.errno not in _NOT_SUPPORTED:
+            raise
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _flushed_and_closed(descriptor: int) -> None:
@@ -137,6 +205,16 @@ def _flushed_and_closed(descriptor: int) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def real_path(path: str) -> str:
+    """The path without links."""
+    return os.path.realpath(path)
+
+
+def is_mount(path: str) -> bool:
+    """Whether a file system is mounted there: such a folder cannot be replaced."""
+    return os.path.ismount(path)
 
 
 def path_in(folder: str, *names: str) -> str:

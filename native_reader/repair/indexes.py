@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -36,10 +36,10 @@ def index_shape(files: StoreFiles, sizes: FileSizes | None) -> IndexShape | None
     return max(shapes) if shapes and max(shapes).entries >= LEAST_ROOM else None
 
 
-def write_index(files: StoreFiles, end: int, folder: str, shape: IndexShape, *, with_tags: bool) -> int:
+def write_index(segments: Iterable[Segment], end: int, folder: str, shape: IndexShape, *, with_tags: bool) -> int:
     """Index all keys of the records before `end`; with tags as brokers since 5.5.0 do. Returns the time of the last full file."""
     index = IndexFiles(folder, shape.slots, shape.entries)
-    for segment in files.segments:
+    for segment in segments:
         if segment.base < end:
             for hashes, offsets, times in _keys_of(segment, end, with_tags=with_tags):
                 index.put(hashes, offsets, times)
@@ -65,7 +65,10 @@ def _taken(reader: RecordReader, *, with_tags: bool) -> tuple[Numbers, Numbers, 
     if with_tags:
         tagged = np.flatnonzero(facts.tag != 0)
         rows, hashes = np.concatenate([rows, tagged]), np.concatenate([hashes, facts.tag_key[tagged]])
-    order = np.argsort(rows, kind="stable")
-    order = order[~facts.rolls_back[rows[order]]]
+        order = np.argsort(rows, kind="stable")
+        rows, hashes = rows[order], hashes[order]
+    if facts.rolls_back.any():
+        kept = ~facts.rolls_back[rows]
+        rows, hashes = rows[kept], hashes[kept]
     reader.forget()
-    return hashes[order].astype(np.int64), facts.offset[rows[order]], facts.time[rows[order]]
+    return hashes, facts.offset[rows], facts.time[rows]

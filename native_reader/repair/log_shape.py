@@ -69,7 +69,14 @@ def shape_of(files: StoreFiles, survey: Survey, log_end: int, named_end: int | N
     holes = [hole for each in survey.uncovered for hole in _holes_of(each, shape)]
     after = [] if named_end is None else list(_holes_of(Uncovered(survey.end, stop, survey.last_time), shape))
     tail = _tail_of(after, max(survey.end, named_end or 0))
-    return replace(shape, holes=[*holes, *tail], has_junk=bool(tail) and log_end > tail[0].start)
+    shape = replace(shape, holes=[*holes, *tail], has_junk=bool(tail) and log_end > tail[0].start)
+    return _without_segments_after(tail[-1], shape) if shape.has_junk else shape
+
+
+def _without_segments_after(tail: Hole, shape: LogShape) -> LogShape:
+    """The shape without the segments after the log's last one: what they hold is junk, and a broker makes them when it needs them."""
+    stop = tail.start // shape.size * shape.size + shape.size
+    return replace(shape, stop=stop, sources={base: source for base, source in shape.sources.items() if base < stop})
 
 
 def _tail_of(holes: list[Hole], end: int) -> list[Hole]:

@@ -59,13 +59,15 @@ def named_end(survey: Survey, until: int) -> int:
     return end
 
 
-def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset]) -> Lost:
-    """What is lost in each queue."""
+def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset], *, ends_in_loss: bool) -> Lost:
+    """What is lost in each queue. `ends_in_loss`: bytes after the last whole record are lost."""
     committed, holes = _committed(groups), np.array([(hole.start, hole.stop) for hole in shape.holes], np.int64).reshape(-1, 2)
     queues, ends, pieces = list[tuple[str, int]](), list[int](), [np.empty(0, EXACT)]
     for key, queue in sorted(survey.queues.items()):
         _check_order(key, queue)
-        parts = list(_parts(key, queue, shape, holes, committed.get(key, 0)))
+        passed = committed.get(key, 0)
+        known = passed if ends_in_loss or _may_have_ended_later(queue, holes, passed) else 0
+        parts = list(_parts(key, queue, shape, holes, known))
         slots, entries = (np.concatenate(each) for each in zip(*parts, strict=True))
         queues.append(key)
         ends.append(max(queue.runs[-1].stop if queue.runs else 0, int(slots[-1]) + 1 if len(slots) else 0))
@@ -78,6 +80,14 @@ def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset]) -> L
     everything = np.concatenate(pieces)
     exact = _without_overlaps(everything[everything["offset"] >= 0])
     return Lost(queues, exact, list(_loose(survey, queues, everything, exact)), ends)
+
+
+def _may_have_ended_later(queue: Survivors, holes: Numbers, stop: int) -> bool:
+    """Whether lost bytes after the last survivor of a queue without files have room for all messages before `stop`."""
+    if queue.old is not None or not queue.runs:
+        return False
+    after = holes[holes[:, 0] > queue.runs[-1].last]
+    return stop - queue.runs[-1].stop <= int((after[:, 1] - after[:, 0]).sum()) // SMALLEST_RECORD
 
 
 def _committed(groups: Iterable[GroupOffset]) -> Mapping[tuple[str, int], int]:

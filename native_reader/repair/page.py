@@ -32,6 +32,9 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str]) -> dict[str, Any]:
         "end": plan.end,
         "ranges": [{"start": start, "stop": stop} for start, stop in _ranges(plan)],
         "queues": list(_lost_queues(plan)),
+        "choices": {name: value for name, value in plan.choices._asdict().items() if name != "topics"},
+        "topics": list(plan.choices.topics) or None,
+        "records_with_another_checksum": sorted(plan.corrected),
         "records_without_properties": list(plan.doubtful),
         "left_out": dict(plan.dropped),
         "groups": list(_groups(plan)),
@@ -69,31 +72,50 @@ def _groups(plan: RepairPlan) -> Iterator[dict[str, Any]]:
 
 def lines_of(plan: RepairPlan, path: str | None, warnings: Sequence[str]) -> Iterator[str]:
     """The lines of the page. Without `path`, only the plan was made."""
-    yield "# Repair"
+    yield "# Repair" if plan.moved is None else "# Extract"
     yield ""
-    yield f"The damaged store, which was only read: `{plan.files.uri}`."
+    yield f"The {'damaged ' if plan.moved is None else ''}store, which was only read: `{plan.files.uri}`."
     yield "This is the plan. Nothing was written." if path is None else "The new store is in the folder of this page."
     yield ""
+    yield from _survived(plan) if plan.moved is None else _copied(plan)
     yield from _result(plan)
     facts = facts_of(plan, warnings)
     for title, lines in (
         ("Lost messages, by queue", _lost(facts)),
-        ("Made parts of the log", _made(facts)),
+        *((("Made parts of the log", _made(facts)),) if plan.moved is None else ()),
         ("What consumer groups miss", _missed(facts)),
         ("Copied as they were", [f"- {text(each, LONGEST_SENTENCE)}" for each in warnings] or ["No file with a warning."]),
-        *(() if path is None else (("What consumers see in the place of a lost message", _SEEN), ("Before clients are let in", _NEXT))),
+        *(() if path is None else ((_IN_PLACE, _SEEN[plan.choices.holes]), (_BEFORE, _NEXT[plan.moved is not None]))),
     ):
         yield from ("", f"## {title}", "", *lines)
 
 
-def _result(plan: RepairPlan) -> Iterator[str]:
+def _survived(plan: RepairPlan) -> Iterator[str]:
     yield f"- **Survived:** {counted(plan.messages, 'message')}, each with its place, its queue offset and its ids."
     yield f"- **May a broker be started on the damaged store?** {'; '.join(lines_of_start(plan.start))}."
+
+
+def _copied(plan: RepairPlan) -> Iterator[str]:
+    yield f"- **Topics:** {', '.join(text(topic) for topic in plan.choices.topics)}."
+    yield f"- **Copied:** {counted(plan.messages, 'message')}, each with its queue offset, tags, keys and unique id."
+    yield (
+        "- **Different:** the place of each in the log, and so the ids that brokers make of it (offsetMsgId): an old one finds nothing, "
+        "or another message. In committed transactions, the place of the half message is the old one; no consumer uses it."
+    )
+
+
+def _result(plan: RepairPlan) -> Iterator[str]:
     if plan.lost_messages:
         lost = counted(plan.lost_messages, "message")
         yield f"- **Lost:** {lost}. In the place of each is a placeholder, so that all others keep their offsets."
     if plan.doubtful:
-        yield f"- **Without properties:** {counted(len(plan.doubtful), 'message')}, counted as lost: tags and keys are gone."
+        kept = "kept" if plan.choices.keep_doubtful else "counted as lost"
+        yield f"- **Without properties:** {counted(len(plan.doubtful), 'message')}, {kept}: tags and keys are gone."
+    if plan.corrected:
+        offsets = ", ".join(f"{offset:,}" for offset in sorted(plan.corrected)[:_MOST_RANGES])
+        more = f" and {len(plan.corrected) - _MOST_RANGES:,} more" if len(plan.corrected) > _MOST_RANGES else ""
+        count = counted(len(plan.corrected), "message")
+        yield f"- **With another checksum:** {count}, kept. Consumers get a body that is not what was sent. At offset {offsets}{more}."
     if plan.filled_bytes:
         made = f", {counted(len(plan.shape.made), 'segment')} made or completed" if plan.shape.made else ""
         yield f"- **Filled:** {size_of(plan.filled_bytes)} of the log{made}."
@@ -138,13 +160,32 @@ _NO_INDEX = (
     "no index is made, because no file tells its size. Old messages are then not found by key. To get one, name the broker's "
     "configuration file when you repair."
 )
-_SEEN = [
-    "- Clients of 5.x that push or pull: nothing. So do clients of any version that subscribe to tags.",
-    "- Clients of 4.x with `*`, and pop consumers: one empty message with the tag `RMQSTORE_LOST`. Let them skip that tag.",
-]
-_NEXT = [
+_BEFORE = "Before clients are let in"
+_IN_PLACE = "What consumers see in the place of a lost message"
+_SEEN = {
+    "placeholders": [
+        "- Clients of 5.x that push or pull: nothing. So do clients of any version that subscribe to tags.",
+        "- Clients of 4.x with `*`, and pop consumers: one empty message with the tag `RMQSTORE_LOST`. Let them skip that tag.",
+    ],
+    "repeat": [
+        "- All clients: the next message of the queue, once more for each lost one.",
+        "- After the last message of a queue: clients of 4.x with `*`, and pop consumers get one empty message with the tag "
+        "`RMQSTORE_LOST`, other clients nothing.",
+        "- `rmqstore verify` finds these entries (`entry-number`, `entry-twice`). To have placeholders again, repair this store once more.",
+    ],
+}
+_LOOK = "2. Look for errors in its `store.log`, and compare `mqadmin topicStatus -t TOPIC` with the queues above."
+_REPAIRED = [
     "1. Start a broker on a **copy** of this store, with the configuration of the old one, alone: no slave, no clients.",
-    "2. Look for errors in its `store.log`, and compare `mqadmin topicStatus -t TOPIC` with the queues above.",
+    _LOOK,
     "3. Start it on this store, then let consumers in, then producers.",
     "4. Keep the damaged store until then. Slaves copy the new store from the start: empty their directories.",
 ]
+_EXTRACTED = [
+    "1. Start a broker on a **copy** of this store, alone, with the old one's sizes of files: `mappedFileSizeCommitLog`, "
+    "`mappedFileSizeConsumeQueue`, `maxHashSlotNum`, `maxIndexNum`.",
+    _LOOK,
+    "3. Start it on this store, then let consumers in, then producers.",
+]
+_NEXT = {False: _REPAIRED, True: _EXTRACTED}
+"""By whether it is an extract."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from time import time_ns
@@ -18,26 +18,29 @@ from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.records.damages import Damages
+from native_reader.repair import disk
 from native_reader.repair.filling import Filling, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.log_shape import LogShape, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.old_queues import OldQueues, is_folder_name
 from native_reader.repair.placeholders import code_of
-from native_reader.repair.records import Reading
+from native_reader.repair.places import Moved
+from native_reader.repair.records import Choices, Reading
 from native_reader.repair.refusals import refusal
-from native_reader.repair.refused import refuse_kinds
+from native_reader.repair.refused import refuse_kinds, refuse_topics
 from native_reader.repair.survey import WANTED, Survey, Survivors
 from native_reader.sides.index import index_files
 from native_reader.start import Start, may_start
 from native_reader.start.age import RESERVED
+from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 
 
 @dataclass(slots=True)
 class NewQueue:
-    """One queue of the new store. `wanted`: the entries that its old files lack; `lost`: those of its placeholders."""
+    """One queue of the new store. `wanted`: the entries that its old files lack, if they are in memory; `lost`: those of placeholders."""
 
     topic: str
     queue_id: int
@@ -56,7 +59,7 @@ class RepairPlan:
         files: The damaged store.
         messages: How many messages survive.
         start: Whether a broker may be started on the damaged store.
-        doubtful: The offsets of records whose properties are lost. They are replaced, too.
+        doubtful: The offsets of records whose properties are lost. They are replaced, too, unless `choices` keep them.
         dropped: By topic: how many whole records no queue gets, because their topic or queue was deleted.
     """
 
@@ -77,16 +80,24 @@ class RepairPlan:
     """Whether its broker stopped cleanly, and wrote a checkpoint."""
     index: IndexShape | None
     """How large index files are; None if nothing tells it."""
+    choices: Choices
+    moved: Moved | None = None
+    """Where the records of an extract are; None if all stay in their places."""
 
     @property
     def is_whole(self) -> bool:
         """Whether nothing is known to be lost."""
-        return not len(self.filling.placed) and not self.filled_bytes
+        return not (len(self.filling.placed) or self.filled_bytes or self.corrected or self.doubtful)
+
+    @property
+    def corrected(self) -> Mapping[int, int]:
+        """The records that are kept with another checksum, by offset."""
+        return self.survey.wrong.right
 
     @property
     def changes(self) -> bool:
         """Whether anything of the new store differs from the old one. If not, it is a copy."""
-        entries = any(queue.wanted for queue in self.survey.queues.values())
+        entries = any(queue.lacking for queue in self.survey.queues.values())
         is_complete = self.was_stopped and (self.index is None or bool(index_files(self.files.index)))
         return not self.is_whole or entries or not is_complete or bool(self.shape.made or self.shape.has_junk)
 
@@ -108,6 +119,15 @@ class RepairPlan:
         of_queues = sum(self.units * QUEUE_ENTRY.itemsize * max(1, len(files)) for files in queues)
         of_index = sum(file.size for file in index_files(self.files.index))
         return self.shape.stop - self.shape.begin + of_queues + of_index
+
+    @property
+    def bytes_needed(self) -> int:
+        """How much of them needs room on the disk: holes of files stay holes."""
+        queues = [file.uri for queue in self.survey.queues.values() if queue.old is not None for file in queue.old.files]
+        copied = sum(disk.data_bytes(local_path(uri)) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
+        copied += 0 if self.moved is None else int(self.moved.sizes.sum())
+        entries = self.messages + self.lost_messages if self.changes else 0
+        return copied + self.filled_bytes + entries * QUEUE_ENTRY.itemsize + sum(file.size for file in index_files(self.files.index))
 
     @property
     def end(self) -> int:
@@ -136,30 +156,33 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
     """Read the store, and decide everything."""
     refuse_kinds(files)
     old = OldQueues(files, how.sizes)
+    refuse_topics(files, how.choices.topics, (topic for topic, _ in old.all))
     survey = Survey(files, old, how)
     survey.read()
     plan = survey.reader.scan.plan()
     log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
     for key, each in old.all.items():
-        survey.queues.setdefault(key, Survivors(each))
+        if not how.choices.topics or key[0] in how.choices.topics:
+            survey.queues.setdefault(key, Survivors(each))
     dropped = _drop_deleted(files, survey, old, log_end)
     is_stale = bool(dict(plan.stale).get(files.uri))
     shape = shape_of(files, survey, log_end, None if is_stale else named_end(survey, until))
     if how.sizes is not None and shape.size != how.sizes.segment:
         raise refusal("configured", name="mappedFileSizeCommitLog", size=how.sizes.segment, found=shape.size)
     groups = _groups(files)
-    # Otherwise a group after the end of its queue is one of a topic that was deleted and created again.
-    ends_in_loss = not is_stale and (bool(plan.lost) or shape.has_junk or shape.bases[-1] in shape.made)
-    lost = lost_in(survey, shape, groups if ends_in_loss else ())
+    # Without such losses, a group after the end of its queue is one of a topic that was deleted and created again.
+    ends_in_loss = bool(plan.lost) or shape.has_junk or shape.bases[-1] in shape.made
+    lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
-        files, survey, shape, lost, filling, old.units, survey.messages, _start(files, survey, log_end), tuple(sorted(survey.doubtful)),
-        dropped, tuple(groups), is_stale, _was_stopped(files), index_shape(files, how.sizes),
+        files, survey, shape, lost, filling, old.units, survey.messages, _start(files, survey, log_end),
+        tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale, _was_stopped(files), index_shape(files, how.sizes),
+        how.choices,
     )  # fmt: skip
 
 
 def _start(files: StoreFiles, survey: Survey, end: int) -> Start:
-    damage, now = Damages.of(survey.reader.run.report.damage), time_ns() // 1_000_000
+    damage, now = Damages.of(survey.wrong.damage or survey.reader.run.report.damage), time_ns() // 1_000_000
     return may_start(files, oldest_version(files), end, damage, now=now, reserved_hours=RESERVED)
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
-import pyarrow as pa
 
+from native_reader.errors import StoreDamaged
+from native_reader.layout.record import Numbers
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
+from native_reader.records.walk import CHUNK, ReadWalk
+from native_reader.repair.checksums import CRC_AT, CRC_SIZE
+from native_reader.repair.moved_proof import compare_moved
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.window import Window
 from native_reader.tables import TABLES
 from native_reader.verify.codes import NOTE
 
-_COMPARED = ("physical_offset", "record_size")
-_PIECE = 4 << 20
+_PIECE, _PART = 1 << 20, 64 << 20
 _NOT_OURS = (
     *("time-goes-back", "time-of-first", "queue-missing", "config-damaged", "offset-after-queue", "key-not-covered", "index-time"),
     "queue-file",
@@ -28,10 +33,24 @@ _NOT_OURS = (
 
 
 def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> list[str]:
-    """Raise an error unless the new store is right. Returns the warnings about what was copied as it is."""
-    warnings = _check(new, place, how)
-    _compare_rows(plan, new, place, how)
-    _compare_bytes(plan, new, place)
+    """Raise an error unless the new store is right. Returns the warnings about what was copied as it is.
+
+    All rows outside of holes have equal bytes at equal offsets in both stores. The records in the holes end where the next one
+    begins, so a reader of the new store finds exactly both.
+    """
+    threads = ThreadPoolExecutor(how.jobs)
+    try:
+        compared = [(offset, threads.submit(_first_difference, *part)) for offset, part in _parts(plan, new)]
+        warnings = _check(new, place, how)
+        for offset, part in compared:
+            if (found := part.result()) is not None:
+                raise refusal("proof", found=f"its bytes differ near offset {offset + found:,}", path=place)
+    finally:
+        threads.shutdown(cancel_futures=True)
+    if plan.moved is not None:
+        compare_moved(plan, plan.moved, new, place, how)
+    _check_holes(plan, new, place)
+    _check_end(plan, new, place, how)
     return warnings
 
 
@@ -48,19 +67,29 @@ def _check(new: StoreFiles, place: str, how: Reading) -> list[str]:
     return warnings
 
 
-def _compare_bytes(plan: RepairPlan, new: StoreFiles, place: str) -> None:
-    """Compare the bytes of all records, so that every column of every row is equal."""
+def _parts(plan: RepairPlan, new: StoreFiles) -> Iterator[tuple[int, tuple[str, str, int, int]]]:
+    """What must be equal: the offset of a segment, the files of the old and of the new one, and positions in them."""
     copies = {each.base: each.uri for each in new.segments}
-    one, other = bytearray(_PIECE), bytearray(_PIECE)
-    arrays = np.frombuffer(one, np.uint8), np.frombuffer(other, np.uint8)
     for base, source in plan.shape.sources.items():
-        with storage_of(source.uri).open(source.uri) as left, storage_of(copies[base]).open(copies[base]) as right:
-            for start, stop in _whole_ranges(plan, base, source.size):
-                for at in range(start, stop, _PIECE):
-                    count = min(_PIECE, stop - at)
-                    same = left.read_into(at, memoryview(one)[:count]) == right.read_into(at, memoryview(other)[:count]) == count
-                    if not (same and np.array_equal(arrays[0][:count], arrays[1][:count])):
-                        raise refusal("proof", found=f"its bytes differ near offset {base + at:,}", path=place)
+        for start, stop in _but_checksums(plan, base, _whole_ranges(plan, base, source.size)):
+            for at in range(start, stop, _PART):
+                yield base, (source.uri, copies[base], at, min(at + _PART, stop))
+
+
+def _first_difference(one: str, other: str, start: int, stop: int) -> int | None:
+    """About where positions `[start, stop)` of two files differ first. What is a hole in both is not read."""
+    left, right = bytearray(_PIECE), bytearray(_PIECE)
+    with storage_of(one).open(one) as source, storage_of(other).open(other) as copy:
+        at = start
+        while (at := min(source.next_data(at), copy.next_data(at))) < stop:
+            count = min(_PIECE, stop - at)
+            if count < _PIECE:
+                left, right = bytearray(count), bytearray(count)
+            is_read = source.read_into(at, memoryview(left)) == copy.read_into(at, memoryview(right)) == count
+            if not is_read or left != right:
+                return at
+            at += count
+    return None
 
 
 def _whole_ranges(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int, int]]:
@@ -75,38 +104,43 @@ def _whole_ranges(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int,
         yield at, size
 
 
-def _compare_rows(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> None:
-    """Compare where the rows of both stores are, without the records that fill holes."""
-    holes = np.array([(hole.start, hole.stop) for hole in plan.shape.holes], np.int64).reshape(-1, 2)
-    before, after = (_without_holes(how.scan(files, _COMPARED).to_batches(how.jobs, how.progress), holes) for files in (plan.files, new))
-    count = 0
-    for one, other in _aligned(before, after):
-        if one is None or other is None or not one.equals(other):
-            raise refusal("proof", found=f"its messages differ after the first {count:,}", path=place)
-        count += len(one)
-    if count != plan.messages:
-        raise refusal("proof", found=f"it has {count:,} messages, and {plan.messages:,} survived", path=place)
+def _but_checksums(plan: RepairPlan, base: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """These ranges without the checksums that are corrected."""
+    corrected = np.array(sorted(plan.corrected), np.int64) - base + CRC_AT
+    for start, stop in ranges:
+        mine = corrected[(corrected >= start) & (corrected < stop)].tolist()
+        yield from zip([start, *(at + CRC_SIZE for at in mine)], [*mine, stop], strict=True)
 
 
-def _without_holes(batches: Iterator[pa.RecordBatch], holes: np.ndarray[Any, Any]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        offsets = batch.column("physical_offset").to_numpy(zero_copy_only=False)
-        at = np.searchsorted(holes[:, 0], offsets, "right") - 1
-        inside = (at >= 0) & (offsets < holes[at, 1]) if len(holes) else np.zeros(len(offsets), np.bool_)
-        kept = batch.filter(pa.array(~inside)) if inside.any() else batch
-        if len(kept):
-            yield kept
+def _check_holes(plan: RepairPlan, new: StoreFiles, place: str) -> None:
+    """Read what fills the holes: records without a gap, in the places of the plan, up to where the next whole record begins."""
+    segments = {each.base: each for each in new.segments}
+    for hole in plan.shape.holes:
+        stop = max(hole.start, plan.end) if hole.is_tail else hole.stop
+        if hole.start < min(stop, hole.stop):
+            segment = segments[hole.start // plan.shape.size * plan.shape.size]
+            found = _filled(segment, hole.start, min(stop, hole.stop))
+            first, last = np.searchsorted(plan.filling.placed["offset"], (hole.start, hole.stop)).tolist()
+            if found is None or not np.isin(plan.filling.placed["offset"][first:last], found).all():
+                raise refusal("proof", found=f"its records differ after offset {hole.start:,}", path=place)
 
 
-def _aligned(
-    one: Iterator[pa.RecordBatch], other: Iterator[pa.RecordBatch]
-) -> Iterator[tuple[pa.RecordBatch | None, pa.RecordBatch | None]]:
-    """Both as batches of equal lengths; None for the one that ends first."""
-    left, right = next(one, None), next(other, None)
-    while left is not None and right is not None:
-        count = min(len(left), len(right))
-        yield left.slice(0, count), right.slice(0, count)
-        left = left.slice(count) if count < len(left) else next(one, None)
-        right = right.slice(count) if count < len(right) else next(other, None)
-    if left is not None or right is not None:
-        yield left, right
+def _filled(segment: Segment, start: int, stop: int) -> Numbers | None:
+    """The offsets of the records in a range that they, and the blank of the segment, fill; None if they do not."""
+    found = [np.empty(0, np.int64)]
+    with Window(segment, CHUNK) as window:
+        walk = ReadWalk(window, start - segment.base, stop - segment.base, segment.size, max_record_bytes=segment.size, hands_over=False)
+        with suppress(StoreDamaged):
+            for records, _ in walk:
+                if len(records):
+                    found.append(records.heads["physical_offset"].astype(np.int64))
+    return np.concatenate(found) if walk.reached == stop - segment.base else None
+
+
+def _check_end(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> None:
+    """The new log must end where the plan ends it, or after the blank there. Where nothing is filled, it ends as the old one."""
+    (_, before), (_, after) = (*plan.survey.reader.scan.plan().ends, *how.scan(new, ("physical_offset",)).plan().ends)
+    is_ours = plan.moved is not None or any(hole.is_tail for hole in plan.shape.holes)
+    expected = plan.end if is_ours else before
+    if after not in (expected, -(-plan.end // plan.shape.size) * plan.shape.size):
+        raise refusal("proof", found=f"its log ends at offset {after:,}, expected {expected:,}", path=place)

@@ -10,6 +10,9 @@ SENTENCES = {
     "in use": "{store} is in use by a broker. Stop the broker first, or repair a copy of its files",
     "not local": "{store} is not a directory of this machine. Copy the store to a disk, and repair the copy",
     "no record": "{store} has no whole record, so there is nothing to repair. Restore it from a slave or a backup",
+    "nothing to extract": "{store} has no whole message of {topics}. Choose other topics: `rmqstore ls` lists them",
+    "topic of broker": "'{topic}' belongs to the broker itself, which makes it again. Choose topics of users: `rmqstore ls` lists them",
+    "unknown topic": "topic '{topic}' is not in {store}: `rmqstore ls` lists all topics.{near}",
     "dledger": (
         "{store} has a DLedger log, whose entries are equal on all peers. Remove this peer's files; it then copies them from the others"
     ),
@@ -55,6 +58,8 @@ SENTENCES = {
     ),
     "property crc": "the records have checksums of the broker (enabledAppendPropCRC). Save the messages with `rmqstore rescue`",
     "unfinished": "{path} holds a repair that was not finished. Delete it, and start again: rm -r {path}",
+    "being written": "another repair is writing to {path}. Wait for its end, or choose another folder",
+    "mount": "{path} is where a disk is mounted, and the new store appears there under a new name. Name a folder in it: {path}/store",
     "not empty": "{path} is not empty: it contains {name}. Choose a new or empty folder",
     "no space": "{path} has {free} free, and the new store needs {needed}. Choose a larger disk",
     "proof": "the new store is not what it should be: {found}. It stays in {path} for a look; the source was not changed",

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from native_reader.broker.databases import databases_of
+from native_reader.broker.settings import Topics
+from native_reader.errors import did_you_mean
+from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
 from native_reader.log.witness import is_live
 from native_reader.repair.refusals import refusal
 from native_reader.sides.queues import BATCH_DIRECTORY, topics_in
+from native_reader.storage.local import local_path
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import DLEDGER, StoreFiles
+from native_reader.storage.store import DLEDGER, UNFINISHED, StoreFiles
 
 _LOCAL = "file://"
 _PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
@@ -23,6 +29,8 @@ def refuse_kinds(files: StoreFiles) -> None:
     """Raise an error about a store that is not repaired."""
     if not files.uri.startswith(_LOCAL) or any(not each.uri.startswith(_LOCAL) for each in files.segments if not each.is_packed):
         raise refusal("not local", store=files.uri)
+    if files.uri.endswith(UNFINISHED):
+        raise refusal("unfinished", path=local_path(files.uri))
     if is_live(files.uri):
         raise refusal("in use", store=files.uri)
     if not files.segments:
@@ -40,6 +48,17 @@ def refuse_kinds(files: StoreFiles) -> None:
         raise refusal("rocksdb", store=files.uri, name=database.uri.rpartition("/")[2])
     _refuse_parts(files)
     _refuse_property_crc(files)
+
+
+def refuse_topics(files: StoreFiles, topics: Iterable[str], known: Iterable[str]) -> None:
+    """Raise an error about a topic that cannot be extracted. `known`: those with queues."""
+    names = {*known, *Topics(files.config).names()}
+    for topic in topics:
+        if kind_of_topic(topic) in SYSTEM_KINDS:
+            raise refusal("topic of broker", topic=topic)
+        if topic not in names:
+            users = [name for name in names if kind_of_topic(name) not in SYSTEM_KINDS]
+            raise refusal("unknown topic", store=files.uri, topic=topic, near=did_you_mean(topic, users))
 
 
 def _refuse_parts(files: StoreFiles) -> None:

@@ -10,14 +10,16 @@ from typing import Any
 from native_reader.errors import ExportError, StoreError
 from native_reader.export.target import Target
 from native_reader.repair import disk
+from native_reader.repair.moved import moved_plan
 from native_reader.repair.page import facts_of, lines_of
 from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
-from native_reader.repair.write import FACTS, PAGE, UNFINISHED, write_store
+from native_reader.repair.repeats import repeat_in_holes
+from native_reader.repair.write import PAGES, write_store
 from native_reader.storage.local import LocalPath
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import UNFINISHED, StoreFiles
 from native_reader.text import size_of
 
 
@@ -50,7 +52,7 @@ class Repaired:
     @property
     def page(self) -> str | None:
         """The path of the page about what was lost and made; None if only the plan was made."""
-        return None if self.path is None else disk.path_in(self.path, PAGE)
+        return None if self.path is None else disk.path_in(self.path, PAGES[self.plan.moved is not None][0])
 
     def lines(self) -> Iterator[str]:
         """Write the plan for people, line by line, as Markdown."""
@@ -64,39 +66,49 @@ class Repaired:
 def repair(files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = False) -> Repaired:
     """Write a new store to the folder `path`. `Store.repair` says more."""
     folder = Target(path, (files,))
-    _refuse_contents(folder.path)
-    plan = plan_repair(files, how)
-    needed, free = plan.bytes_to_write, disk.free_bytes(folder.path)
-    if needed > free:
-        raise refusal("no space", path=folder.path, free=size_of(free), needed=size_of(needed))
+    place = disk.real_path(folder.path)
+    unfinished = Target(place + UNFINISHED, (files,))
+    _refuse_contents(place, unfinished.path)
+    plan = plan_repair(files, how) if not how.choices.topics else moved_plan(plan_repair(files, how))
     if dry_run:
         return Repaired(plan)
+    needed, free = plan.bytes_needed, disk.free_bytes(place)
+    if needed > free:
+        raise refusal("no space", path=folder.path, free=size_of(free), needed=size_of(needed))
     try:
-        with folder:
-            _refuse_contents(folder.path)
-            return _repair(plan, folder, how)
+        with unfinished:
+            _refuse_contents(place, unfinished.path)
+            done = _repair(plan, unfinished, folder.path, how)
+            disk.publish(unfinished.path, place)
+            return done
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise ExportError(f"{folder.path}: could not write: {error}. Delete that folder, and start the repair again") from error
+        text = f"{unfinished.path}: could not write: {error}. Delete that folder, and start the repair again: rm -r {unfinished.path}"
+        raise ExportError(text) from error
 
 
-def _refuse_contents(path: str) -> None:
-    """A store that is not finished must never look like one, and nothing in a folder is overwritten."""
-    names = disk.names_in(path)
-    if UNFINISHED in names:
-        raise refusal("unfinished", path=path)
-    if names:
-        raise refusal("not empty", path=path, name=min(names))
+def _refuse_contents(place: str, unfinished: str) -> None:
+    """Nothing in a folder is overwritten, and two repairs never write to one."""
+    if disk.names_in(unfinished):
+        raise refusal("being written" if disk.is_locked(unfinished) else "unfinished", path=unfinished)
+    if names := disk.names_in(place):
+        raise refusal("not empty", path=place, name=min(names))
+    if disk.is_mount(place):
+        raise refusal("mount", path=place)
 
 
-def _repair(plan: RepairPlan, folder: Target, how: Reading) -> Repaired:
-    unfinished = disk.path_in(folder.path, UNFINISHED)
-    new = write_store(plan, unfinished)
-    warnings = tuple(prove(plan, new, unfinished, how))
-    done = Repaired(plan, folder.path, warnings)
-    folder.write_text(FACTS, [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
-    folder.write_text(PAGE, done.lines())
-    folder.remove_temporary_folder()
-    disk.publish(unfinished, folder.path)
+def _repair(plan: RepairPlan, unfinished: Target, path: str, how: Reading) -> Repaired:
+    """Write and prove the new store, with its page."""
+    with disk.Beside() as beside:
+        new = write_store(plan, unfinished.path, beside)
+        done = Repaired(plan, path, tuple(prove(plan, new, unfinished.path, how)))
+        if plan.choices.holes == "repeat":
+            repeat_in_holes(plan, unfinished.path)
+        page, facts = PAGES[plan.moved is not None]
+        unfinished.write_text(facts, [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
+        unfinished.write_text(page, done.lines())
+        unfinished.remove_temporary_folder()
+        beside.finish()
+    disk.flush(unfinished.path)
     return done

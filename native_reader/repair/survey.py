@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_hash
-from native_reader.layout.record import Mask, Numbers, measure
+from native_reader.layout.record import Mask, Numbers
+from native_reader.repair.checksums import NONE, wrong_checksums
+from native_reader.repair.marked import MarkedLog
 from native_reader.repair.old_queues import OldQueue, OldQueues
-from native_reader.repair.records import Reading, RecordReader, Records
+from native_reader.repair.records import Reading, Records, record_at
 from native_reader.repair.refusals import refusal
-from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 
 _MOST_RUNS = 1 << 20
+_MOST_WANTED = 1 << 22
+"""Entries that are in memory, about 120 MB. If queues lack more, they are found again while they are written."""
 WANTED = np.dtype([("slot", "i8"), ("entry", QUEUE_ENTRY)])
 """An entry that a queue file does not have, or has otherwise."""
+
+
+Sink = Callable[[tuple[str, int], NDArray[np.void]], object]
+"""Takes entries that a queue lacks, in the order of their slots."""
 
 
 class Uncovered(NamedTuple):
@@ -48,6 +54,8 @@ class Survivors:
     old: OldQueue | None
     runs: list[Run] = field(default_factory=list)
     wanted: list[NDArray[np.void]] = field(default_factory=list)
+    lacking: int = 0
+    """How many entries must be written: those of `wanted`, if they are in memory."""
     corrected: int = 0
     """Entries that name the right record with a wrong tags code."""
 
@@ -59,15 +67,18 @@ class Survivors:
 
 
 class Survey:
-    """What survived."""
+    """What survived. `sink`: gets the entries that queues lack, which are then not kept."""
 
-    def __init__(self, files: StoreFiles, old: OldQueues, how: Reading) -> None:
-        self._files, self._old = files, old
-        self.reader = RecordReader(files, how)
+    def __init__(self, files: StoreFiles, old: OldQueues, how: Reading, sink: Sink | None = None) -> None:
+        self._files, self._old, self._how = files, old, how
+        self._sink, self._held = sink, 0
+        self.wrong = wrong_checksums(files, how) if how.choices.crc == "fix" else NONE
+        self._keeps_doubtful, self._topics = how.choices.keep_doubtful, how.choices.topics
+        self.reader = MarkedLog(files, how)
         self.queues: dict[tuple[str, int], Survivors] = {}
         self.uncovered: list[Uncovered] = []
         self.doubtful: list[int] = []
-        """Offsets of records whose properties are lost: a page of zeros, for example, which no checksum covers."""
+        """Offsets of records whose properties are lost: a page of zeros, for example, which no checksum covers. A choice keeps them."""
         self.messages = self._runs = 0
         self.first_time = self.last_time = 0
         self.end = files.min_offset
@@ -76,7 +87,8 @@ class Survey:
     def read(self) -> None:
         """Read the log."""
         for batch in self.reader.batches():
-            records = batch.where(~self._ends_in_zeros(batch))
+            records = self._chosen(batch.where(~np.isin(batch.offset, self.wrong.dropped)))
+            records = records.where(~self._ends_in_zeros(records))
             is_doubtful = np.zeros(len(records.offset), np.bool_)
             for key, rows in self._by_queue(records):
                 self._compare(key, records, rows, is_doubtful)
@@ -85,14 +97,25 @@ class Survey:
         if not self.messages:
             raise refusal("no record", store=self._files.uri)
 
+    def _chosen(self, records: Records) -> Records:
+        """The same records. For an extract, those of other topics count as records that brokers put into no queue."""
+        if not self._topics:
+            return records
+        numbers = [number for number, (topic, _) in enumerate(self.reader.queues) if topic in self._topics]
+        return records._replace(queue=np.where(np.isin(records.queue, numbers), records.queue, -1))
+
     def _ends_in_zeros(self, records: Records) -> Mask:
-        """Which records have lost properties, of those before a hole: a page of zeros that begins there goes on in the next record."""
+        """Which records are left out because their properties are lost, of those before a hole.
+
+        A page of zeros that begins in properties goes on in the next record.
+        """
         found = np.zeros(len(records.offset), np.bool_)
         is_last = np.append(records.offset[1:] != (records.offset + records.size)[:-1], True)
+        is_last &= (records.queue >= 0) | (not self._topics)
         for row in np.flatnonzero(is_last).tolist():
             found[row] = self._properties(int(records.offset[row]), int(records.size[row])).endswith(b"\0")
         self.doubtful += records.offset[found].tolist()
-        return found
+        return found & (not self._keeps_doubtful)
 
     def _by_queue(self, records: Records) -> Iterator[tuple[tuple[str, int], Numbers]]:
         """The rows of each queue, in log order."""
@@ -120,9 +143,36 @@ class Survey:
             for part in np.split(run, np.union1d(lost, lost + 1)) if len(lost) else (run,):
                 if len(part) and not is_doubtful[part].any():
                     self._keep(key, queue, records, part)
-            differing = np.flatnonzero(wanted > 0)
+            differing = np.flatnonzero(wanted >= 0 if self._topics else wanted > 0)
             if len(differing):
-                queue.wanted.append(_entries(records.where(run[differing])))
+                self._note_wanted(key, queue, _entries(records.where(run[differing])))
+
+    def _note_wanted(self, key: tuple[str, int], queue: Survivors, entries: NDArray[np.void]) -> None:
+        queue.lacking += len(entries)
+        if self._sink is not None:
+            self._sink(key, entries)
+            return
+        self._held += len(entries)
+        if not self.lacks_many:
+            queue.wanted.append(entries)
+        else:
+            for each in self.queues.values():
+                each.wanted.clear()
+
+    @property
+    def lacks_many(self) -> bool:
+        """Whether queues lack more entries than are kept in memory. `read_again` finds them. An extract keeps all."""
+        return self._held > _MOST_WANTED and not self._topics
+
+    def read_again(self, sink: Sink) -> None:
+        """Read the log once more, for the entries that the queues of the plan lack."""
+
+        def wanted(key: tuple[str, int], entries: NDArray[np.void]) -> None:
+            runs = self.queues[key].runs if key in self.queues else []
+            if runs:
+                sink(key, entries[entries["entry"]["offset"] >= runs[0].begin])
+
+        Survey(self._files, self._old, self._how._replace(progress=False), wanted).read()
 
     def _wanted(self, queue: Survivors, records: Records, entries: NDArray[np.void]) -> NDArray[np.int8]:
         """For each record: 0 if its entry is right, 1 if it must be written, -1 if the record is doubtful."""
@@ -131,16 +181,15 @@ class Survey:
         wanted: NDArray[np.int8] = (~names).astype(np.int8)
         for row in np.flatnonzero(wrong).tolist():
             is_torn = b"\0" in self._properties(int(records.offset[row]), int(records.size[row]))
-            wanted[row] = -1 if is_torn else 1
+            wanted[row] = -1 if is_torn and not self._keeps_doubtful else 1
             queue.corrected += not is_torn
+            if is_torn and self._keeps_doubtful:
+                self.doubtful.append(int(records.offset[row]))
         return wanted
 
     def _properties(self, offset: int, size: int) -> bytes:
         """The stored properties of a record."""
-        segment = next(each for each in self._files.segments if each.base <= offset < each.end)
-        with storage_of(segment.uri).open(segment.uri) as file:
-            (content,) = file.read_ranges([(offset - segment.base, size)])
-        records, _ = measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), offset)
+        content, records = record_at(self._files.segments, offset, size)
         return content[int(records.properties_at[0]) :]
 
     def _keep(self, key: tuple[str, int], queue: Survivors, records: Records, rows: Numbers) -> None:

@@ -1,6 +1,9 @@
-"""Writes the new store, in a folder of the new one that shows that it is not finished."""
+"""Writes the new store to a folder whose name shows that it is not finished."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,53 +11,92 @@ from numpy.typing import NDArray
 from native_reader.broker.checkpoint import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.repair import disk
+from native_reader.repair.checksums import CRC_AT, CRC_SIZE
 from native_reader.repair.filling import content_of
 from native_reader.repair.indexes import write_index
 from native_reader.repair.log_shape import Hole
+from native_reader.repair.moved import content_of_segment
 from native_reader.repair.old_queues import WIDTH
+from native_reader.repair.places import Moved
 from native_reader.repair.plan import NewQueue, RepairPlan
+from native_reader.repair.settings import write_settings
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import local_path
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.paths import uri_of
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
 from native_reader.writing.checkpoint import checkpoint
 
-UNFINISHED = "_repairing"
 LOG, QUEUES, INDEX, CONFIG, CHECKPOINT = "commitlog", "consumequeue", "index", "config", "checkpoint"
-PAGE, FACTS = "repair.md", "repair.json"
-_MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", PAGE, FACTS)
+PAGES = {False: ("repair.md", "repair.json"), True: ("extract.md", "extract.json")}
+"""The page and the facts, by whether it is an extract."""
+_MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *PAGES[False], *PAGES[True])
 """Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
 _ZEROS = bytes(1 << 20)
 
 
-def write_store(plan: RepairPlan, folder: str) -> StoreFiles:
-    """Write everything to a folder, flush it, and return the store in it."""
-    _write_log(plan, disk.path_in(folder, LOG))
+def write_store(plan: RepairPlan, folder: str, beside: disk.Beside) -> StoreFiles:
+    """Write everything to a folder, and return the store in it. The log may still be on its way to the disk."""
+    segments = list(_write_log(plan, disk.path_in(folder, LOG), beside))
     _write_queues(plan, disk.path_in(folder, QUEUES))
-    _copy_rest(plan, folder)
-    (new,) = find_stores([folder], StorePaths())
-    indexed = _write_index(plan, new, disk.path_in(folder, INDEX))
+    beside.flush(disk.path_in(folder, QUEUES))
+    if plan.moved is None:
+        _copy_rest(plan, folder)
+    else:
+        write_settings(plan, disk.path_in(folder, CONFIG))
+    indexed = _write_index(plan, _written(segments), disk.path_in(folder, INDEX))
+    beside.flush(disk.path_in(folder, INDEX))
     _write_checkpoint(plan, folder, indexed)
-    disk.flush(folder)
+    for _ in _written(segments):
+        pass
     (new,) = find_stores([folder], StorePaths())
     return new
 
 
-def _write_log(plan: RepairPlan, folder: str) -> None:
-    """Copy each segment, and fill its holes."""
-    shape, holes = plan.shape, list(plan.shape.holes)
-    time = plan.survey.first_time
-    for base in shape.bases:
-        path, source = disk.path_in(folder, f"{base:020d}"), shape.sources.get(base)
-        mine = [hole for hole in holes if base <= hole.start < base + shape.size]
-        if source is None and not mine:
-            continue  # a segment after the end, which only some stores have
-        if source is not None:
-            disk.copy(local_path(source.uri), path)
-        if mine or base in shape.made:
-            _fill(plan, path, base, mine)
-        if source is None:
-            disk.set_time(path, mine[0].time if mine else time)
+def _write_log(plan: RepairPlan, folder: str, beside: disk.Beside) -> Iterator[tuple[str, Future[None]]]:
+    """Begin to write each segment. Yields its path, and what ends when it is written."""
+    for base in plan.shape.bases:
+        if plan.moved is not None:
+            path = disk.path_in(folder, f"{base:020d}")
+            yield path, beside.write(_write_moved, plan, plan.moved, path, base)
+            continue
+        holes = [hole for hole in plan.shape.holes if base <= hole.start < base + plan.shape.size]
+        if base in plan.shape.sources or holes:  # else a segment after the end, which only some stores have
+            path = disk.path_in(folder, f"{base:020d}")
+            yield path, beside.write(_write_segment, plan, path, base, holes)
+
+
+def _write_segment(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> str:
+    """Copy a segment, and fill its holes."""
+    source = plan.shape.sources.get(base)
+    if source is not None:
+        disk.copy(local_path(source.uri), path)
+    if holes or base in plan.shape.made:
+        _fill(plan, path, base, holes)
+    _correct(plan, path, base)
+    if source is None:
+        disk.set_time(path, holes[0].time if holes else plan.survey.first_time)
+    return path
+
+
+def _written(segments: Iterable[tuple[str, Future[None]]]) -> Iterator[Segment]:
+    """Each segment as soon as it can be read."""
+    for path, writing in segments:
+        writing.result()
+        uri = uri_of(path)
+        entry = storage_of(uri).entry(uri)
+        if entry is not None:
+            yield Segment(int(entry.name), entry.size, uri, entry.identity)
+
+
+def _write_moved(plan: RepairPlan, moved: Moved, path: str, base: int) -> str:
+    """Write a segment of an extract. It has the time of the old one from which its last record is."""
+    with disk.changed(path, plan.shape.size) as file:
+        for offset, content in content_of_segment(plan, moved, base):
+            disk.put(file, offset - base, content)
+    disk.copy_time(local_path(moved.source_of(moved.in_segment(base)[1] - 1).uri), path)
+    return path
 
 
 def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:
@@ -64,6 +106,15 @@ def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:
                 _zero(file, hole.start - base, plan.shape.size)
             for offset, content in content_of(hole, plan.filling, plan.lost):
                 disk.put(file, offset - base, content)
+
+
+def _correct(plan: RepairPlan, path: str, base: int) -> None:
+    """Write the right checksums of records that are kept."""
+    mine = {offset: checksum for offset, checksum in plan.corrected.items() if base <= offset < base + plan.shape.size}
+    if mine:
+        with disk.changed(path, plan.shape.size) as file:
+            for offset, checksum in mine.items():
+                disk.put(file, offset - base + CRC_AT, checksum.to_bytes(CRC_SIZE))
 
 
 def _zero(file: int, start: int, stop: int) -> None:
@@ -82,16 +133,22 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
             if old.units < plan.units:
                 disk.resize(path, size)
         entries = np.concatenate([queue.wanted, queue.lost])
-        entries = entries[np.argsort(entries["slot"], kind="stable")]
-        for number in np.unique(entries["slot"] // plan.units).tolist():
-            first = int(number) * plan.units
-            mine = entries[(entries["slot"] >= first) & (entries["slot"] < first + plan.units)]
-            with disk.changed(disk.path_in(place, f"{first * WIDTH:020d}"), size) as file:
-                _put_entries(file, mine, first)
+        put_entries(place, entries[np.argsort(entries["slot"], kind="stable")], plan.units)
         _clear_after(plan, queue, place)
+    if plan.survey.lacks_many:
+        plan.survey.read_again(lambda key, entries: put_entries(disk.path_in(folder, key[0], str(key[1])), entries, plan.units))
 
 
-def _put_entries(file: int, entries: NDArray[np.void], first: int) -> None:
+def put_entries(place: str, entries: NDArray[np.void], units: int) -> None:
+    """Write entries, in the order of their slots, to the files of a queue, which have `units` entries each."""
+    for number in np.unique(entries["slot"] // units).tolist():
+        first = int(number) * units
+        mine = entries[(entries["slot"] >= first) & (entries["slot"] < first + units)]
+        with disk.changed(disk.path_in(place, f"{first * WIDTH:020d}"), units * WIDTH) as file:
+            _put(file, mine, first)
+
+
+def _put(file: int, entries: NDArray[np.void], first: int) -> None:
     """Write entries, the adjacent ones at once."""
     for part in np.split(entries, np.flatnonzero(np.diff(entries["slot"]) != 1) + 1):
         disk.put(file, (int(part["slot"][0]) - first) * WIDTH, np.ascontiguousarray(part["entry"]).astype(QUEUE_ENTRY).tobytes())
@@ -103,10 +160,10 @@ def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
     if old is None or old.stop <= queue.stop or plan.has_stale:
         return
     for file in old.files:
-        begin = max(queue.stop, file.base)
-        if begin < file.base + file.units:
+        begin, stop = max(queue.stop, file.base), min(old.stop, file.base + file.units)
+        if begin < stop:  # a hole follows, which stays one: most of a queue's last file is not written yet
             with disk.changed(disk.path_in(place, f"{file.base * WIDTH:020d}"), plan.units * WIDTH) as new:
-                _zero(new, (begin - file.base) * WIDTH, file.units * WIDTH)
+                _zero(new, (begin - file.base) * WIDTH, (stop - file.base) * WIDTH)
 
 
 def _copy_rest(plan: RepairPlan, folder: str) -> None:
@@ -120,11 +177,11 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
             disk.copy(disk.path_in(config, name), disk.path_in(folder, CONFIG, name))
 
 
-def _write_index(plan: RepairPlan, new: StoreFiles, folder: str) -> int:
+def _write_index(plan: RepairPlan, segments: Iterator[Segment], folder: str) -> int:
     """Copy the index, or make it again if anything of the store changes. Returns the time of the last full file; 0 if copied."""
     if plan.changes and plan.index is not None:
         with_tags = checkpoint_of(plan.files.uri).dispatched > 0  # since 5.5.0
-        return write_index(new, plan.end, folder, plan.index, with_tags=with_tags)
+        return write_index(segments, plan.end, folder, plan.index, with_tags=with_tags)
     if plan.files.index is not None:
         old = local_path(plan.files.index)
         for name, _ in disk.files_below(old):

@@ -38,8 +38,10 @@ class Run:
         jobs: int = 1,
         at_end: Callable[[int], None] | None = None,
         progress: Watch = False,
+        *,
+        reading: Callable[..., Reading] = Reading,
     ) -> None:
-        self._plan, self._projection, self._jobs = plan, projection, jobs
+        self._plan, self._projection, self._jobs, self._made = plan, projection, jobs, reading
         self._meter = Meter(progress, sum(split.work for split in plan.splits))
         self._at_end, self._begun = at_end, False
         self._shared = Shared()
@@ -98,7 +100,7 @@ class Run:
     def _reading(self, split: Split) -> Reading:
         part = self._meter.part(split.work)
         projection = replace(self._projection, advanced=part.advance)
-        reading = Reading(split, projection, self._plan.predicate, self._plan.pruning, self._shared)
+        reading = self._made(split, projection, self._plan.predicate, self._plan.pruning, self._shared)
         self._measured[reading] = part
         return reading
 

@@ -61,6 +61,10 @@ class Segment:
         return self.uri.removeprefix(PACKED).rpartition("/")[0]
 
 
+UNFINISHED = ".repairing"
+"""The end of the name of a folder in which a repair writes its new store. A finished one gets its own name."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoreFiles:
     """The paths of one store's parts. A partial copy of a store has only some of them."""

@@ -59,6 +59,7 @@ CHINESE = {
     "at rest": "本机没有 broker 正在使用",
     # What is odd
     "not examined": "无法检查 {part}：{reason}",
+    "unfinished": "这是一次未完成的修复留下的目录。请删除它，然后重新修复损坏的存储",
     "strays": "压缩或改名的 commitlog 文件未读取：{names}",
     "gap": "没有文件包含偏移量 {start:,} 至 {stop:,}（{bytes:,} 字节）",
     "found packed": "{gap}。{back}",

@@ -44,6 +44,7 @@ FLAGS = {
 }
 """The options of the engine that have a name of their own here; `--option name=value` sets any."""
 
+_OF_ONE_COMMAND = {"crc": "--crc", "holes": "--holes"}
 _PLACES = tuple(FLAGS)[:4]
 _AGO = re.compile(r"\s*([0-9]{1,9})\s*([smhd])\s*")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -123,8 +124,8 @@ def _several(value: object) -> Sequence[object]:
 def spelled(name: str) -> str:
     """The name of an engine's option as it is written here; also of `name=value`."""
     name, equals, value = name.partition("=")
-    if name in FLAGS:
-        return FLAGS[name]
+    if flag := (FLAGS | _OF_ONE_COMMAND).get(name):
+        return flag
     return f"--option {name}{equals}{_BOOLEANS.get(value, value)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,24 +27,56 @@ Examples:
   rmqstore repair /data/store /data/repaired --jobs 4
 """
 
+CHOICES = (
+    click.option(
+        "--crc",
+        metavar="drop|fix",
+        default="drop",
+        help="A message whose body has a wrong checksum: drop it, or keep its changed body and fix the checksum.  [default: drop]",
+    ),
+    click.option("--keep-doubtful", is_flag=True, help="Keep messages whose tags and keys are lost."),
+    click.option(
+        "--holes",
+        metavar="placeholders|repeat",
+        default="placeholders",
+        help="For consumers in the place of a lost message: a placeholder, or the next message again.  [default: placeholders]",
+    ),
+)
+
 
 @click.command(help=HELP, epilog=EPILOG)
 @takes(
     (*PATHS, click.argument("target", metavar="NEW", required=False, type=click.Path())),
-    (click.option("--dry-run", is_flag=True, help="Only read STORE, and print the plan."),),
+    (click.option("--dry-run", is_flag=True, help="Only read STORE, and print the plan."), *CHOICES),
     *(AS_JSON, READING, PLACES),
 )
-def repair(asked: Asked, target: str | None, dry_run: bool) -> int:
+def repair(asked: Asked, target: str | None, dry_run: bool, **choices: Any) -> int:
+    target = folder_of(asked, target, "repair")
+    reading = reading_of(asked, asked.values(), "A repair")
+    with warnings():
+        done = asked.open().repair(target, dry_run=dry_run, **choices, **reading)
+        clear()
+    return show(asked, done, dry_run=dry_run)
+
+
+def folder_of(asked: Asked, target: str | None, command: str) -> str:
+    """The folder for the new store. It is the last argument, so it is missing if there is only one."""
     if target is None or not (asked.paths or asked.places):
         store = "STORE" if target is None else shlex.quote(target)
-        raise click.UsageError(f"The folder for the new store is missing: rmqstore repair {store} NEW", click.get_current_context())
-    values = asked.values()
+        raise click.UsageError(f"The folder for the new store is missing: rmqstore {command} {store} NEW", click.get_current_context())
+    return target
+
+
+def reading_of(asked: Asked, values: dict[str, Any], what: str) -> dict[str, Any]:
+    """How the store is read. `values`: the options that are not used yet."""
     rate = values.pop("max_read_rate", None)
     if values:
-        raise click.UsageError(f"A repair takes no other options: --option {next(iter(values))}.")
-    with warnings():
-        done = asked.open().repair(target, dry_run=dry_run, jobs=asked.jobs, progress=bar("reading", "checking"), max_read_rate=rate)
-        clear()
+        raise click.UsageError(f"{what} takes no other options: --option {next(iter(values))}.")
+    return {"jobs": asked.jobs, "progress": bar("reading", "checking"), "max_read_rate": rate}
+
+
+def show(asked: Asked, done: Repaired, *, dry_run: bool) -> int:
+    """Print what was done, and return the exit code."""
     if asked.as_json:
         click.echo(as_json(done.to_dict()))
     elif dry_run:
@@ -59,9 +91,13 @@ def _print_result(done: Repaired) -> None:
     from native_reader.text import counted
 
     plan = done.plan
-    note(f"{counted(plan.messages, 'message')} survived")
-    if plan.start.loses or plan.start.outcome == NO:
+    note(f"{counted(plan.messages, 'message')} {'survived' if plan.moved is None else 'copied'}")
+    if plan.moved is None and (plan.start.loses or plan.start.outcome == NO):
         note(f"warning: may a broker be started on the damaged store? {next(lines_of(plan.start))}")
+    if plan.corrected:
+        note(f"warning: {counted(len(plan.corrected), 'message')} kept with a changed body and another checksum")
+    if plan.doubtful and plan.choices.keep_doubtful:
+        note(f"warning: {counted(len(plan.doubtful), 'message')} kept without tags and keys")
     if plan.lost_messages:
         note(f"warning: {counted(plan.lost_messages, 'message')} lost; a placeholder is in the place of each")
     if done.page is None:

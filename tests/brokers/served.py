@@ -22,9 +22,10 @@ class Survivors:
     rows: dict[int, Row]
 
     @staticmethod
-    def of(store: Path) -> Survivors:
+    def of(store: Path, *, verify_crc: bool = True) -> Survivors:
         columns = [*_SAME, "keys", "physical_offset", "body", "kind"]
-        scan = nr.open(store).messages(mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, system_topics=False, columns=columns)
+        lenient = {"mode": "DROPMALFORMED", "fail_on_data_loss": False, "verify_crc": verify_crc}
+        scan = nr.open(store).messages(columns=columns, system_topics=False, **lenient)
         return Survivors({row["physical_offset"]: row for row in scan.to_table().to_pylist()})
 
     @property

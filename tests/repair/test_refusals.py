@@ -12,14 +12,15 @@ import pytest
 from support.golden import unpack
 from support.locks import held
 from support.own_stores import STORES
-from support.store_damages import patch, records, segments, tail, wrong_magic
+from support.store_damages import patch, random_bytes, records, segments, tail, wrong_magic
 
 import native_reader as nr
-from native_reader.repair import disk, repair
+from native_reader.repair import disk, proof, repair
+from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refusals import SENTENCES
-from native_reader.repair.write import UNFINISHED
 from native_reader.storage.broker_conf import FileSizes, file_sizes
-from native_reader.testing import CommitLog, Message
+from native_reader.storage.store import UNFINISHED
+from native_reader.testing import CommitLog, Message, encode
 
 
 @pytest.fixture
@@ -121,9 +122,8 @@ def test_an_interrupted_repair_never_looks_finished(store: Path, tmp_path: Path,
         patched.setattr(repair, "prove", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             nr.open(store).repair(tmp_path / "new")
-    assert os.listdir(tmp_path / "new") == [UNFINISHED]
-    assert not (tmp_path / "new" / "commitlog").exists(), "a broker would start on it"
-    assert refused(store, tmp_path / "new").endswith(f"Delete it, and start again: rm -r {tmp_path / 'new'}")
+    assert not (tmp_path / "new").exists(), "a broker would start on it"
+    assert refused(store, tmp_path / "new").endswith(f"Delete it, and start again: rm -r {tmp_path / 'new'}.repairing")
 
 
 def test_a_write_that_fails_says_how_to_start_again(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,9 @@ def test_a_write_that_fails_says_how_to_start_again(store: Path, tmp_path: Path,
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(disk, "copy", full)
-    with pytest.raises(nr.ExportError, match=r"could not write: .*No space left.* Delete that folder, and start the repair again"):
+    with pytest.raises(
+        nr.ExportError, match=r"new\.repairing: could not write: .*No space left.*, and start the repair again: rm -r /\S+/new\.repairing$"
+    ):
         nr.open(store).repair(tmp_path / "new")
 
 
@@ -153,20 +155,42 @@ def test_a_new_store_that_is_wrong_is_not_given_out(
 
     def badly_written(*arguments: object) -> object:
         new = written(*arguments)  # type: ignore[arg-type]
-        path = next(path for path in sorted((tmp_path / "new" / UNFINISHED / part).rglob("0*")) if path.is_file())
+        path = next(path for path in sorted((tmp_path / f"new{UNFINISHED}" / part).rglob("0*")) if path.is_file())
         patch(path, at, b"\x55" * (3 if at < 40 else 40))
         return new
 
     monkeypatch.setattr(repair, "write_store", badly_written)
     with pytest.raises(nr.RepairError, match=rf"the new store is not what it should be: .*({found})"):
         nr.open(store).repair(tmp_path / "new")
-    assert os.listdir(tmp_path / "new") == [UNFINISHED]
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("what", ["a hole", "the end"])
+def test_the_proof_reads_what_no_whole_record_has(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """Also without the check, which would find it first."""
+    random_bytes(store, Random(1))
+    tail(store, Random(1))
+    written = repair.write_store
+
+    def badly_written(plan: RepairPlan, *arguments: object) -> object:
+        new = written(plan, *arguments)  # type: ignore[arg-type]
+        hole, end = plan.shape.holes[0], plan.end
+        at = hole.start + 4 if what == "a hole" else end
+        spoiled = b"\0" if what == "a hole" else encode(Message(body=b"more", store_timestamp=1_900_000_000_000), end)
+        patch(tmp_path / f"new{UNFINISHED}" / "commitlog" / f"{at // 65536 * 65536:020d}", at % 65536, spoiled)
+        return new
+
+    monkeypatch.setattr(repair, "write_store", badly_written)
+    monkeypatch.setattr(proof, "_check", lambda *_: [])
+    found = {"a hole": r"its records differ after offset [\d,]+", "the end": r"its log ends at offset [\d,]+, expected [\d,]+"}[what]
+    with pytest.raises(nr.RepairError, match=rf"not what it should be: {found}\. It stays in \S+/new\.repairing for a look"):
+        nr.open(store).repair(tmp_path / "new")
 
 
 def test_every_sentence_says_what_to_do() -> None:
     for kind, sentence in SENTENCES.items():
         assert "\n" not in sentence, kind
-        assert sentence.count(". ") >= 1 or ": " in sentence, kind
+        assert sentence.replace("{near}", "").count(". ") >= 1 or ": " in sentence, kind
 
 
 def test_the_page_and_its_numbers(store: Path, tmp_path: Path) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import struct
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -14,10 +11,11 @@ import pytest
 from support.effort import mostly_gate
 from support.golden import unpack
 from support.own_stores import NAMES, STORES
-from support.store_damages import DAMAGES, PAGE, Damage, cut_tail, no_queues, page_of_zeros, patch, records, segments, tail
+from support.repaired import contents, entries, opened, records_of
+from support.store_damages import DAMAGES, PAGE, Damage, cut_tail, no_queues, page_of_zeros, patch, random_bytes, records, segments, tail
 
 import native_reader as nr
-from native_reader.layout.inner import PLACEHOLDER_TAG
+from native_reader.repair import survey
 
 REFUSED = {
     "4.9.7-light": "light queues (LMQ) are not repaired, and '%LMQ%a' is one",
@@ -35,42 +33,6 @@ REPAIRED = tuple(name for name in NAMES if name not in REFUSED)
 NOT_COPIED = {"abort", "lock", "repair.md", "repair.json"}
 
 
-def contents(store: Path) -> dict[str, bytes]:
-    """Every file of a store."""
-    return {str(path.relative_to(store)): path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()}
-
-
-def survivors(store: Path) -> list[tuple[int, str, int, int, int, str | None, bytes]]:
-    columns = "physical_offset,topic,queue_id,queue_offset,record_size,tags,kind"
-    scan = nr.open(store).messages(columns=columns, mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, access="scan")
-    rows = [tuple(row.values()) for row in scan.to_table().to_pylist()]
-    log = {int(path.name): path for path in (store / "commitlog").iterdir()}
-    return [(*row, _bytes_at(log, row[0], row[4])) for row in rows if row[5] != PLACEHOLDER_TAG and row[1] != PLACEHOLDER_TAG]  # type: ignore[misc]
-
-
-def _bytes_at(log: dict[int, Path], offset: int, size: int) -> bytes:
-    base = max(base for base in log if base <= offset)
-    with log[base].open("rb") as file:
-        file.seek(offset - base)
-        return file.read(size)
-
-
-def entries(store: Path, topic: str, queue_id: int) -> Iterator[tuple[int, int, int, int]]:
-    """Slot, offset, size and code of each entry that is not zeros."""
-    for path in sorted((store / "consumequeue" / topic / str(queue_id)).iterdir()):
-        for number, entry in enumerate(struct.iter_unpack(">qiq", path.read_bytes())):
-            if any(entry):
-                yield (int(path.name) // 20 + number, *entry)
-
-
-def opened(store: Path) -> nr.Store:
-    """With the settings of its broker: if all queues are gone, nothing else tells how large their files are."""
-    conf = store.parent / "broker.conf"
-    settings = json.loads((store.parent / "settings.json").read_text()) | {"storePathRootDir": store}
-    conf.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-    return nr.open(store, broker_conf=str(conf))
-
-
 def damaged(name: str, tmp_path: Path, damage: Damage, seed: int = 1) -> Path:
     store = unpack(name, tmp_path, STORES).root
     damage(store, Random(seed))
@@ -80,12 +42,12 @@ def damaged(name: str, tmp_path: Path, damage: Damage, seed: int = 1) -> Path:
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)
 def test_every_survivor_is_in_its_place(tmp_path: Path, damage: Damage) -> None:
     store = damaged("5.5.0-killed", tmp_path, damage)
-    before, whole = contents(store), survivors(store)
+    before, whole = contents(store), records_of(store)
     done = opened(store).repair(tmp_path / "new")
     assert contents(store) == before
     whole = [row for row in whole if row[0] not in done.plan.doubtful]
     assert done.plan.messages == len(whole)
-    assert survivors(tmp_path / "new") == whole
+    assert records_of(tmp_path / "new") == whole
     for topic, queue_id in {row[1:3] for row in whole}:
         slots = list(entries(tmp_path / "new", topic, queue_id))
         assert [slot for slot, *_ in slots] == list(range(slots[0][0], slots[-1][0] + 1)), "a hole in a queue"
@@ -125,6 +87,19 @@ def test_what_no_broker_has_shown_is_refused(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_damage_in_a_segment_that_was_not_used_yet(tmp_path: Path) -> None:
+    """Brokers make the next segment before they need it. Bytes in it were copied, and the check of the new store failed."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    *_, last = sorted((store / "commitlog").iterdir())
+    assert not any(last.read_bytes())
+    patch(last, 38_506, b"junk" * 15)
+    whole = records_of(store)
+    done = nr.open(store).repair(tmp_path / "new")
+    assert records_of(tmp_path / "new") == whole
+    assert (done.plan.lost_messages, done.plan.shape.made) == (0, [])
+    assert not (tmp_path / "new" / "commitlog" / last.name).exists()
+
+
 def test_segments_keep_their_times(tmp_path: Path) -> None:
     """A broker deletes segments by their age."""
     store = unpack("5.5.0-killed", tmp_path, STORES).root
@@ -143,7 +118,7 @@ def test_a_page_of_zeros_in_properties_is_no_survivor(tmp_path: Path) -> None:
     at, size = records(segment)[40]
     begin = segment.read_bytes().index(b"UNIQ_KEY", at, at + size)
     patch(segment, begin, bytes(at + size - begin))
-    assert len(survivors(store)) == 800
+    assert len(records_of(store)) == 800
     done = nr.open(store).repair(tmp_path / "new")
     assert done.plan.doubtful == (int(segment.name) + at,)
     assert (done.plan.messages, done.plan.lost_messages) == (799, 1)
@@ -156,7 +131,7 @@ def test_a_page_of_zeros_after_the_tag_is_no_survivor(tmp_path: Path) -> None:
     at, size = records(segment)[40]
     end = at + size
     patch(segment, end - 8, bytes(PAGE))
-    assert any(row[0] == int(segment.name) + at for row in survivors(store))
+    assert any(row[0] == int(segment.name) + at for row in records_of(store))
     done = nr.open(store).repair(tmp_path / "new")
     assert done.plan.doubtful == (int(segment.name) + at,)
 
@@ -186,6 +161,32 @@ def test_a_group_after_the_end_of_its_queue(tmp_path: Path, is_cut: bool) -> Non
     assert done.is_whole != is_cut
 
 
+def test_a_group_after_the_last_survivor_of_a_queue_without_files(tmp_path: Path) -> None:
+    """The end of the queue was lost, and not that of the log: new messages got queue offsets that the group had passed."""
+    store = unpack("4.9.7-kinds", tmp_path, STORES).root
+    no_queues(store, Random(1))
+    plain = [row for row in records_of(store) if row[1:3] == ("Plain", 0)]
+    (segment,) = segments(store)
+    patch(segment, plain[-1][0], bytes(plain[-1][4]))
+    (store / "config" / "lmqConsumerOffset.json").write_text(f'{{"offsetTable":{{"Plain@CG_done":{{0:{len(plain)}}}}}}}')
+    done = opened(store).repair(tmp_path / "new")
+    (end,) = [stop for key, stop in zip(done.plan.lost.queues, done.plan.lost.ends, strict=True) if key == ("Plain", 0)]
+    assert (end, done.plan.lost_messages) == (len(plain), 1)
+    assert [slot for slot, *_ in entries(tmp_path / "new", "Plain", 0)] == list(range(len(plain)))
+
+
+def test_queues_that_lack_more_than_fits_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large log without queues: the entries of all records took 28 bytes each."""
+    store = unpack("5.5.0-kinds", tmp_path, STORES).root
+    shutil.rmtree(store / "consumequeue")
+    random_bytes(store, Random(1))
+    opened(store).repair(tmp_path / "new")
+    monkeypatch.setattr(survey, "_MOST_WANTED", 100)
+    done = opened(store).repair(tmp_path / "again")
+    assert sum(len(each) for queue in done.plan.survey.queues.values() for each in queue.wanted) <= 100
+    assert contents(tmp_path / "again") == contents(tmp_path / "new")
+
+
 def test_a_deleted_topic_does_not_come_back(tmp_path: Path) -> None:
     store = unpack("5.5.0-kinds", tmp_path, STORES).root
     done = nr.open(store).repair(tmp_path / "new")
@@ -198,9 +199,9 @@ def test_a_topic_that_was_created_again_without_queues(tmp_path: Path) -> None:
     store = unpack("5.5.0-kinds", tmp_path, STORES).root
     shutil.rmtree(store / "consumequeue")
     opened(store).repair(tmp_path / "new")
-    tags = {row[5] for row in survivors(tmp_path / "new") if row[1] == "Again"}
+    tags = {row[5] for row in records_of(tmp_path / "new") if row[1] == "Again"}
     assert tags == {"Old", "New"}
-    newest = {row[0] for row in survivors(tmp_path / "new") if row[1] == "Again" and row[5] == "New"}
+    newest = {row[0] for row in records_of(tmp_path / "new") if row[1] == "Again" and row[5] == "New"}
     assert {offset for _, offset, _, _ in entries(tmp_path / "new", "Again", 0)} == newest
 
 

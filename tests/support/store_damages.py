@@ -6,6 +6,7 @@ import os
 import shutil
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -55,6 +56,14 @@ def wrong_size(store: Path, chance: Random) -> None:
 def body_bit(store: Path, chance: Random) -> None:
     segment, at = _middle(store)
     patch(segment, at + 95, bytes([segment.read_bytes()[at + 95] ^ 1]))
+
+
+def torn_properties(store: Path, chance: Random) -> None:
+    """Zeros in the place of the tag and the keys of one record. No checksum covers them."""
+    segment, at = _middle(store)
+    size = dict(records(segment))[at]
+    begin = min(segment.read_bytes().index(name, at, at + size) for name in (b"UNIQ_KEY", b"TAGS", b"KEYS"))
+    patch(segment, begin, bytes(at + size - begin))
 
 
 def page_of_zeros(store: Path, chance: Random) -> None:
@@ -124,6 +133,23 @@ def several_and_no_queues(store: Path, chance: Random) -> None:
     several(store, chance)
     first_page(store, chance)
     no_queues(store, chance)
+
+
+def random_part(store: Path, chance: Random) -> None:
+    """Random bytes, ones or zeros, anywhere in the log or in a queue: one bit of disks, a sector, or a page and more."""
+    files = [path for path in sorted(store.rglob("0*")) if path.is_file() and path.parent.name != "index"]
+    path = chance.choice(segments(store) if chance.random() < 0.7 else files)
+    size = min(chance.choice((1, 4, 60, 512, PAGE, 3 * PAGE)), path.stat().st_size)
+    content = chance.choice((chance.randbytes(size), bytes(size), b"\xff" * size))
+    patch(path, chance.randrange(path.stat().st_size - size + 1), content)
+
+
+def several_at_random(store: Path, chance: Random) -> None:
+    """Two to five damages; those that are no longer possible after the others are left out."""
+    kinds = (random_part, *(each for each in DAMAGES if each not in (several, several_and_no_queues, several_at_random)))
+    for damage in chance.choices(kinds, weights=(8, *(1,) * (len(kinds) - 1)), k=chance.randint(2, 5)):
+        with suppress(IndexError, FileNotFoundError):
+            damage(store, chance)
 
 
 Damage = Callable[[Path, Random], None]

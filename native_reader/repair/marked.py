@@ -1,0 +1,126 @@
+"""The whole records of a log, many at once: their numbers and the hash of each tag, as the check of a store has them.
+
+No column is made of them, apart from the delay levels of the few delayed ones: that costs several times as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from native_reader.columns.rows import Rows
+from native_reader.layout.inner import PLACEHOLDER_TAG
+from native_reader.layout.kinds import DELAY_TOPIC
+from native_reader.layout.queue_entry import java_hash
+from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Mask, Numbers
+from native_reader.repair.records import Reading, Records
+from native_reader.repair.refusals import BATCHES, refusal
+from native_reader.scan.read import Reading as SplitReading
+from native_reader.scan.run import Run
+from native_reader.storage.broker_conf import FileSizes
+from native_reader.storage.store import StoreFiles
+from native_reader.verify.marks import Marks, new_marker
+
+_PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
+_AT_ONCE = 1 << 16
+"""Records that are compared with queues at once: each time looks into every queue."""
+
+
+class Numbering:
+    """Queues get numbers as they occur, in whichever thread reads them."""
+
+    def __init__(self) -> None:
+        self.queues: list[tuple[str, int]] = []
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._lock = Lock()
+
+    def number(self, topic: bytes, queue_id: int) -> int:
+        """The number of a queue."""
+        key = topic.decode("utf-8", "replace"), queue_id
+        with self._lock:
+            if key not in self._numbers:
+                self._numbers[key] = len(self.queues)
+                self.queues.append(key)
+            return self._numbers[key]
+
+
+class MarkedLog:
+    """Reads the whole records of a store that a repair keeps."""
+
+    def __init__(self, files: StoreFiles, how: Reading) -> None:
+        options, self._numbering = how.options(("delay_level",)), Numbering()
+        self.scan = how.scan(files, ("delay_level",))
+        delays = np.array((0, *(how.sizes or FileSizes()).delays), np.int64)
+        reading = partial(_MarkedSplit, self._numbering, delays)
+        self.run = Run(self.scan.plan(), options.projection(), how.jobs, progress=how.progress, reading=reading)
+
+    @property
+    def queues(self) -> list[tuple[str, int]]:
+        """Topic and queue id by number."""
+        return self._numbering.queues
+
+    def batches(self) -> Iterator[Records]:
+        """All records, in log order."""
+        pieces, held = list[Records](), 0
+        for batch in self.run:
+            pieces.append(Records._make(column.to_numpy(zero_copy_only=False) for column in batch.columns))
+            held += len(batch)
+            if held >= _AT_ONCE:
+                yield _joined(pieces)
+                pieces, held = [], 0
+        if held:
+            yield _joined(pieces)
+
+
+def _joined(pieces: list[Records]) -> Records:
+    return Records._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
+
+
+class _MarkedSplit(SplitReading):
+    """The records of a split. A batch has the fields of `Records`."""
+
+    def __init__(self, numbering: Numbering, delays: Numbers, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._numbering, self._delays, self._marker = numbering, delays, new_marker()
+        self._numbers, self._is_delay = list[int](), list[bool]()
+        """Of each place of the marker: the number of its queue, and whether it is one of delayed messages."""
+
+    def _batches(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
+        whole = self._verified(rows) if self._projection.verify_crc else rows
+        if len(whole):
+            self._rows += len(whole)
+            arrays = [pa.array(column) for column in self._marked(whole)]
+            yield whole, pa.RecordBatch.from_arrays(arrays, Records._fields)
+
+    def _marked(self, rows: Rows) -> Records:
+        self._marker.add(rows.source.u8, rows.records)
+        marks = Marks._make(self._marker.taken())
+        for topic, queue_id in marks.places:
+            self._numbers.append(self._numbering.number(topic, queue_id))
+            self._is_delay.append(topic == DELAY_TOPIC.encode())
+        if ((marks.flags & INNER_BATCH != 0) & ((marks.tag != _PLACEHOLDER) | (marks.messages > 0))).any():
+            raise refusal(BATCHES)
+        state = marks.flags & TRANSACTION
+        queue = np.where((state == PREPARED) | (state == ROLLBACK), -1, np.array(self._numbers, np.int64)[marks.place])
+        code, by_time = self._codes(rows, marks)
+        return Records(marks.offset, marks.size.astype(np.int64), marks.time, queue, marks.queue_offset, code, by_time)
+
+    def _codes(self, rows: Rows, marks: Marks) -> tuple[Numbers, Mask]:
+        """The tags code that each entry should have, and which ones are times."""
+        code: Numbers = marks.tag.astype(np.int64)
+        by_time: NDArray[np.bool_] = np.zeros(len(rows), np.bool_)
+        delayed = np.flatnonzero(marks.delayed & np.array(self._is_delay, np.bool_)[marks.place])
+        if len(delayed):
+            chunk = self._columns.chunk(rows.where(delayed))
+            (column,) = pa.Table.from_batches([batch for _, batch in self._made.of(chunk)]).columns
+            levels = column.fill_null(0).to_numpy().astype(np.int64)
+            by_time[delayed] = levels > 0
+            due = marks.time[delayed] + 1000 * self._delays[np.clip(levels, 0, len(self._delays) - 1)]
+            code[delayed] = np.where(levels > 0, due, code[delayed])
+        return code, by_time

@@ -1,0 +1,168 @@
+"""What a user can choose: records that are kept though a part of them is damaged, and repeats in the place of lost messages."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from pathlib import Path
+from random import Random
+
+import pytest
+from support.command_line import run
+from support.golden import unpack
+from support.own_stores import STORES
+from support.repaired import contents, entries, records_of
+from support.store_damages import PAGE, body_bit, patch, random_bytes, records, segments, tail, torn_properties
+from support.stores import on_disk
+from support.verified import healthy
+
+import native_reader as nr
+from native_reader.testing import Message
+from native_reader.verify.codes import NOTE
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return unpack("5.5.0-killed", tmp_path, STORES).root
+
+
+def findings(store: Path) -> set[str]:
+    return {row["code"] for row in nr.open(store).verify().to_table().to_pylist() if row["severity"] != NOTE}
+
+
+def middle(store: Path) -> tuple[Path, int, int]:
+    """A record: its segment, its position there, and its size."""
+    segment = segments(store)[1]
+    found = records(segment)
+    return segment, *found[len(found) // 2]
+
+
+def test_a_wrong_checksum_is_corrected_and_nothing_else(store: Path, tmp_path: Path) -> None:
+    body_bit(store, Random(1))
+    segment, at, _ = middle(store)
+    done = nr.open(store).repair(tmp_path / "new", crc="fix")
+    old, new = segment.read_bytes(), (tmp_path / "new" / "commitlog" / segment.name).read_bytes()
+    assert (old[: at + 8], old[at + 12 :]) == (new[: at + 8], new[at + 12 :])
+    (size,) = struct.unpack_from(">i", new, at + 84)
+    assert new[at + 8 : at + 12] == (zlib.crc32(new[at + 88 : at + 88 + size]) & 0x7FFFFFFF).to_bytes(4)
+    assert findings(tmp_path / "new") == set()
+    assert (done.plan.messages, done.plan.lost_messages, done.is_whole) == (800, 0, False)
+    facts = json.loads((tmp_path / "new" / "repair.json").read_text())
+    assert facts["records_with_another_checksum"] == [int(segment.name) + at]
+    assert facts["choices"] == {"crc": "fix", "keep_doubtful": False, "holes": "placeholders"}
+    assert (
+        "- **With another checksum:** 1 message, kept. Consumers get a body that is not what was sent." in Path(done.page or "").read_text()
+    )
+
+
+def test_a_body_that_does_not_decompress_is_dropped(tmp_path: Path) -> None:
+    """A client stops at it, and loses the messages that follow in the same answer."""
+    messages = [
+        Message(topic="T0", body=zlib.compress(Random(number).randbytes(100)), sys_flag=1, properties=b"TAGS\x01A\x02")
+        for number in range(9)
+    ]
+    log, files = healthy(messages)
+    store = on_disk(tmp_path, files) / "store"
+    (segment,) = (store / "commitlog").iterdir()
+    for number in (3, 5):
+        patch(segment, log.placed[number].offset + 88, b"\xff")
+    patch(segment, log.placed[7].offset + 8, b"\x01\x02\x03\x04")
+    done = nr.open(store).repair(tmp_path / "new", crc="fix")
+    assert set(done.plan.corrected) == {log.placed[7].offset}
+    assert done.plan.lost_messages == 2
+    assert nr.open(tmp_path / "new").messages(columns="body", where=f"physical_offset = {log.placed[7].offset}").to_table().to_pylist() == [
+        {"body": Random(7).randbytes(100)}
+    ]
+
+
+def test_what_a_broker_would_do_is_said_of_the_wrong_checksum(store: Path, tmp_path: Path) -> None:
+    """The plan reads the log without looking at checksums a second time."""
+    body_bit(store, Random(1))
+    dropped, fixed = (nr.open(store).repair(tmp_path / "new", dry_run=True, crc=crc).plan.start for crc in ("drop", "fix"))
+    assert dropped == fixed
+
+
+def test_a_record_without_tag_is_kept_on_request(store: Path, tmp_path: Path) -> None:
+    torn_properties(store, Random(1))
+    segment, at, _ = middle(store)
+    offset, before = int(segment.name) + at, contents(store)
+    done = nr.open(store).repair(tmp_path / "new", keep_doubtful=True)
+    assert (done.plan.doubtful, done.plan.messages, done.plan.lost_messages, done.is_whole) == ((offset,), 800, 0, False)
+    assert records_of(tmp_path / "new") == records_of(store)
+    assert contents(store) == before
+    (row,) = nr.open(store).messages(columns="topic,queue_id,queue_offset,tags", where=f"physical_offset = {offset}").to_table().to_pylist()
+    code = {slot: code for slot, _, _, code in entries(tmp_path / "new", row["topic"], row["queue_id"])}[row["queue_offset"]]
+    assert (row["tags"], code) == (None, 0), "the queue says that the message has a tag"
+    assert findings(tmp_path / "new") == set()
+    assert "- **Without properties:** 1 message, kept: tags and keys are gone." in Path(done.page or "").read_text()
+
+
+def test_a_record_before_a_page_of_zeros_is_kept_on_request(store: Path, tmp_path: Path) -> None:
+    segment, at, size = middle(store)
+    patch(segment, at + size - 8, bytes(PAGE))
+    done = nr.open(store).repair(tmp_path / "new", keep_doubtful=True)
+    assert done.plan.doubtful == (int(segment.name) + at,)
+    assert int(segment.name) + at in {row[0] for row in records_of(tmp_path / "new")}
+
+
+def test_holes_repeat_the_next_message(store: Path, tmp_path: Path) -> None:
+    random_bytes(store, Random(1))
+    plain, repeating = (nr.open(store).repair(tmp_path / holes, holes=holes) for holes in ("placeholders", "repeat"))
+    assert repeating.plan.lost_messages == plain.plan.lost_messages > 20
+    differing = 0
+    for queue in repeating.plan.queues():
+        one, other = (
+            {slot: entry for slot, *entry in entries(tmp_path / holes, queue.topic, queue.queue_id)} for holes in ("placeholders", "repeat")
+        )
+        lost = set(queue.lost["slot"].tolist())
+        assert {slot for slot in one if one[slot] != other[slot]} == lost
+        assert all(other[slot] == other[slot + 1] for slot in lost), "what a broker gives for it is not the next message"
+        differing += len(lost)
+    assert differing == plain.plan.lost_messages
+    one, other = contents(tmp_path / "placeholders"), contents(tmp_path / "repeat")
+    assert {path.partition("/")[0] for path in one if one[path] != other[path]} == {"consumequeue", "repair.md", "repair.json"}
+    assert "All clients: the next message of the queue, once more for each lost one." in Path(repeating.page or "").read_text()
+
+
+def test_what_is_lost_at_the_end_of_a_queue_is_not_repeated(store: Path, tmp_path: Path) -> None:
+    """An entry that names an earlier record would hide the end of the queue from a broker."""
+    tail(store, Random(1))
+    nr.open(store).repair(tmp_path / "new", holes="repeat")
+    for queue in nr.open(tmp_path / "new").repair(tmp_path / "again", dry_run=True).plan.queues():
+        offsets = [offset for _, offset, _, _ in entries(tmp_path / "new", queue.topic, queue.queue_id)]
+        assert offsets == sorted(offsets)
+
+
+def test_repeats_become_placeholders_again(store: Path, tmp_path: Path) -> None:
+    random_bytes(store, Random(1))
+    nr.open(store).repair(tmp_path / "placeholders")
+    nr.open(store).repair(tmp_path / "repeat", holes="repeat")
+    assert {"entry-number", "entry-twice"} <= findings(tmp_path / "repeat")
+    nr.open(tmp_path / "repeat").repair(tmp_path / "again")
+    one, other = contents(tmp_path / "placeholders"), contents(tmp_path / "again")
+    files = [path for path in one if path.startswith(("commitlog", "consumequeue"))]
+    assert [path for path in files if one[path] != other[path]] == []
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--crc", "fxi"), "error: --crc must be one of drop, fix, not 'fxi'. Did you mean 'fix'?"),
+        (("--holes", "repeats"), "error: --holes must be one of placeholders, repeat, not 'repeats'. Did you mean 'repeat'?"),
+    ],
+)
+def test_a_wrong_choice_names_the_right_one(store: Path, tmp_path: Path, option: tuple[str, str], message: str) -> None:
+    ended = run("repair", store, tmp_path / "new", *option)
+    assert (ended.code, ended.err.splitlines()[-1]) == (2, message)
+
+
+def test_the_command_says_what_was_kept(store: Path, tmp_path: Path) -> None:
+    body_bit(store, Random(1))
+    torn_properties(store, Random(1))
+    first = segments(store)[0]
+    patch(first, records(first)[5][0] + 95, b"\xff")
+    ended = run("repair", store, tmp_path / "new", "--crc", "fix", "--keep-doubtful", "--dry-run")
+    assert ended.code == 1
+    assert "warning: 2 messages kept with a changed body and another checksum" in ended.err
+    assert "warning: 1 message kept without tags and keys" in ended.err
