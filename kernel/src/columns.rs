@@ -2,8 +2,9 @@
 
 use crate::arrow::{Buffer, Node};
 use crate::bodies::{Decoder, EXPANSION, LARGEST_BLOCK, Outcome};
-use crate::properties::{Cutter, Pair, exact, sign_of};
+use crate::properties::exact;
 use crate::record::{INNER_BATCH, Place, field};
+use crate::shapes::Shapes;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows that are done together, so that what one column has read is in the cache for the next. Few, because bodies are copied too; very
@@ -40,14 +41,9 @@ pub struct Plan {
     columns: Vec<Column>,
     /// Those columns that are made from properties.
     of_properties: Vec<usize>,
-    properties: Vec<Wanted>,
+    properties: Vec<Vec<u8>>,
     pairs: AtomicUsize,
     names: AtomicUsize,
-}
-
-struct Wanted {
-    name: Vec<u8>,
-    sign: u64,
 }
 
 impl Plan {
@@ -101,9 +97,9 @@ impl Plan {
     }
 
     fn property(&mut self, name: &str) -> usize {
-        let known = self.properties.iter().position(|wanted| wanted.name == name.as_bytes());
+        let known = self.properties.iter().position(|known| known == name.as_bytes());
         known.unwrap_or_else(|| {
-            self.properties.push(Wanted { name: name.into(), sign: sign_of(name.as_bytes(), 0, name.len()) });
+            self.properties.push(name.into());
             self.properties.len() - 1
         })
     }
@@ -138,7 +134,7 @@ pub fn make(plan: &Plan, bytes: &[u8], places: &[Place], limits: Limits) -> Made
 struct Builders<'a> {
     plan: &'a Plan,
     columns: Vec<Builder>,
-    cutter: Cutter,
+    shapes: Shapes,
     rows: usize,
     /// Whether the next row is for the exact way.
     is_odd: bool,
@@ -169,7 +165,7 @@ enum Builder {
 impl<'a> Builders<'a> {
     fn filled(plan: &'a Plan, bytes: &[u8], places: &[Place], limits: Limits) -> Builders<'a> {
         let columns = plan.columns.iter().map(|&column| Builder::new(column, plan, places, limits)).collect();
-        let mut new = Builders { plan, columns, cutter: Cutter::default(), rows: 0, is_odd: false };
+        let mut new = Builders { plan, columns, shapes: Shapes::new(), rows: 0, is_odd: false };
         for block in places.chunks(BLOCK) {
             let rows = new.add(bytes, block);
             new.rows += rows;
@@ -201,26 +197,20 @@ impl<'a> Builders<'a> {
     #[inline(always)]
     fn add_properties(&mut self, bytes: &[u8], place: &Place) {
         let (begin, end) = place.properties_range();
-        if !self.cutter.cut(bytes, begin, end) {
+        let Some(cut) = self.shapes.cut(bytes, begin, end, &self.plan.properties) else {
             self.add_exact_properties(bytes, place);
             return;
-        }
-        let (plan, pairs) = (self.plan, &self.cutter.pairs);
-        let value_of = |number: usize| -> Option<Part> {
-            let wanted = plan.properties.get(number)?;
-            let pair = pairs.iter().find(|pair| pair.sign == wanted.sign && bytes.get(pair.name.0..pair.name.1) == Some(&wanted.name))?;
-            Some(Part(bytes, pair.value))
         };
-        for &number in &plan.of_properties {
-            match (plan.columns.get(number), self.columns.get_mut(number)) {
+        for &number in &self.plan.of_properties {
+            match (self.plan.columns.get(number), self.columns.get_mut(number)) {
                 (Some(Column::Map), Some(Builder::Maps(ends, names, values))) => {
-                    for &Pair { name, value, .. } in pairs {
-                        names.push_part(bytes, name.0, name.1);
-                        values.push_part(bytes, value.0, value.1);
-                    }
+                    names.push_all(cut.names());
+                    cut.values().for_each(|(begin, end)| values.push_part(bytes, begin, end));
                     ends.push(names.count());
                 }
-                (Some(column), Some(builder)) => builder.push_property(*column, bytes, place, value_of),
+                (Some(column), Some(builder)) => {
+                    builder.push_property(*column, bytes, place, |wanted| cut.value(wanted).map(|value| Part(bytes, value)));
+                }
                 _ => {}
             }
         }
@@ -228,10 +218,11 @@ impl<'a> Builders<'a> {
 
     #[cold]
     fn add_exact_properties(&mut self, bytes: &[u8], place: &Place) {
-        let pairs = exact(bytes, &self.cutter.pairs);
+        let (begin, end) = place.properties_range();
+        let pairs = exact(bytes, begin, end);
         let value_of = |number: usize| -> Option<Part> {
             let wanted = self.plan.properties.get(number)?;
-            pairs.iter().find(|(name, _)| name.as_bytes() == wanted.name).map(|(_, value)| Part(value.as_bytes(), (0, value.len())))
+            pairs.iter().find(|(name, _)| name.as_bytes() == wanted).map(|(_, value)| Part(value.as_bytes(), (0, value.len())))
         };
         for (column, builder) in self.plan.columns.iter().zip(&mut self.columns) {
             match (column, builder) {
@@ -483,6 +474,14 @@ impl Texts {
     fn push(&mut self, value: &[u8]) {
         self.data.extend_from_slice(value);
         self.close();
+    }
+
+    /// Adds values that are one after the other in `parts`, and end at these places.
+    #[inline(always)]
+    fn push_all(&mut self, (parts, ends): (&[u8], &[i32])) {
+        let before = self.data.len() as i32;
+        self.data.extend_from_slice(parts);
+        self.ends.extend(ends.iter().map(|end| before.wrapping_add(*end)));
     }
 
     /// Adds a short part of a buffer: 16 or 32 bytes at once where that many are left, which needs no call.

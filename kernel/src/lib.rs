@@ -9,6 +9,8 @@ mod columns;
 mod marks;
 mod properties;
 mod record;
+mod separators;
+mod shapes;
 
 use arrow::{Buffer, Node};
 use columns::{Limits, Plan};

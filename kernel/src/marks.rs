@@ -1,7 +1,8 @@
 //! What the check of a store compares of each record. As `native_reader/verify/marks.py` has it.
 
-use crate::properties::{each_value_end, sign_of};
+use crate::properties::sign_of;
 use crate::record::{INNER_BATCH, Place, is_inside, messages_in};
+use crate::separators::each_value_end;
 use crate::{Array, Bytes, Chain, columns_of};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
