@@ -38,7 +38,7 @@ _CLAIMS_SHARE = 0.02
 """The entries of all other queues, as a rough share of the log."""
 _SIDE_BY_SIDE = 16
 _END = 2**63 - 1
-_RECORD, _ENTRY = 100, 350
+_RECORD, _ENTRY = 100, 240
 """What a scan spends on a record besides its bytes, and what the entry of any queue costs; in bytes as `Costs` has them."""
 _CALLS_PER_TOPIC = 4 * 45
 """Reads: a few queues, with two binary searches each."""
