@@ -68,17 +68,17 @@ def use_cores(count: int) -> bool:
     return True
 
 
-def seconds(work: Work) -> float:
-    begun = time.perf_counter()
+def seconds(work: Work, clock: Callable[[], float] = time.perf_counter) -> float:
+    begun = clock()
     work()
-    return time.perf_counter() - begun
+    return clock() - begun
 
 
-def interleaved(rounds: int, *works: Work) -> list[list[float]]:
-    """The seconds of each work, round by round, after one warm-up round."""
+def interleaved(rounds: int, *works: Work, clock: Callable[[], float] = time.perf_counter) -> list[list[float]]:
+    """The seconds of each work, round by round, after one warm-up round. `clock`: `time.process_time` for those of the processor."""
     for work in works:
         work()
-    return [[seconds(work) for work in works] for _ in range(rounds)]
+    return [[seconds(work, clock) for work in works] for _ in range(rounds)]
 
 
 def with_kernel(kernel: str, work: Work) -> Work:

@@ -72,7 +72,26 @@ def by_queue(store: nr.Store, rounds: int) -> None:
         print_ratio(f"{what} ÷ everything; {more}", times, what, "everything", wanted)
 
 
-@tuned(most_share=2.0)
+def by_share(folder: Path, rounds: int) -> None:
+    """Topics of a growing share of the log, and what the choice of access is worth: CPU time, of all threads."""
+    for body, size in ((1024, GIB), (100, GIB // 4)):
+        shares = {"sessions": 0.01, "payments": 0.03, "invoices": 0.08, "search-queries": 0.16, "orders": 0.32}
+        spec = StoreSpec(bytes=size, body=body, shares=shares, index=False, mapped_file_size_commit_log=size)
+        store = nr.open(store_at(folder / f"shares-{body}", spec))
+        for topic, share in shares.items():
+            print(f"| body {body}, {share:.0%} of the records | {' | '.join(figures_of(store, topic, rounds))} |", flush=True)
+
+
+def figures_of(store: nr.Store, topic: str, rounds: int) -> list[str]:
+    """A topic by `scan`, `auto` and `trust` ÷ everything; `auto` ÷ `scan`; and what was estimated of the last."""
+    works = [lambda: read(store), *(lambda access=access: read(store, topic=topic, access=access) for access in ("scan", "auto", "trust"))]
+    everything, scan, auto, trust = (min(times) for times in zip(*interleaved(rounds, *works, clock=time.process_time), strict=True))
+    (way,) = store.messages(topic=topic).explain().to_dict()["ways"]
+    ratios = scan / everything, auto / everything, trust / everything, auto / scan
+    return [*(f"{ratio:.3f}" for ratio in ratios), f"{way['costs']['queues'] / way['costs']['scan']:.2f}: {way['access']}"]
+
+
+@tuned(most_share=99)
 def break_even(store: nr.Store, rounds: int) -> None:
     """Read a growing share of the log through the queues and by a scan, with the automatic choice disabled."""
     rows = store.messages(columns="topic,record_size").to_table().group_by("topic").aggregate([("record_size", "sum")]).to_pylist()
@@ -186,6 +205,8 @@ def main() -> None:
     store = nr.open(store_at(path, StoreSpec(bytes=arguments.bytes, **SPEC)))
     print_head()
     by_queue(store, arguments.rounds)
+    print("\n| a topic, CPU | scan ÷ everything | auto | trust | auto ÷ scan | estimated: chosen |\n|---|---|---|---|---|---|")
+    by_share(folder, arguments.rounds)
     print("\n| what | time | ÷ everything | wanted | |\n|---|---|---|---|---|")
     break_even(store, arguments.rounds)
     by_tag(store)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from native_reader.errors import OptionError
 from native_reader.layout.record import HEAD, Bytes, Index, Mask, Numbers, Records
 
-SEAM = 1
+SEAM = 2
 """The version of this seam. A kernel of another version is not used."""
 NUMPY, COMPILED = "numpy", "compiled"
 _VARIABLE = "RMQSTORE_KERNEL"
@@ -53,8 +53,8 @@ COLUMNS = frozenset(
 """The columns of `messages` that the kernel makes. It also makes each property as a column: `property_column`."""
 _log = logging.getLogger("native_reader")
 
-Lists = Sequence[tuple[Numbers, Numbers]]
-"""Offsets and sizes of the claims of each queue."""
+Lists = Sequence[tuple[Numbers, Numbers] | Bytes]
+"""The claims of each queue: offsets and sizes, or its entries as the file has them, all written."""
 
 
 class KernelInfo(NamedTuple):
@@ -354,6 +354,15 @@ def queue_entries(units: NDArray[np.void], first: int) -> tuple[Numbers, Numbers
         return None
     numbers, offsets, sizes, codes = map(_numbers, found)
     return numbers, offsets, sizes, codes
+
+
+def ordinary_run(units: NDArray[np.void], low: int, high: int, end: int) -> tuple[int, int, int | None] | None:
+    """Where the entries of records in `[low, high)` begin and stop among these; and the offset of the last written one of all.
+
+    None unless all offsets ascend, and those entries are written without a break and end at or before `end`.
+    """
+    found: tuple[int, int, int | None] | None = _called("ordinary_run", units.view(np.uint8), low, high, end)
+    return found
 
 
 def ascending_within(offsets: Numbers, low: int, high: int) -> NDArray[np.bool_] | None:

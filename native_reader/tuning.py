@@ -46,10 +46,10 @@ class Tuning:
     """Partitions in one task of an export. More are an error: they would be a file for every few rows."""
 
     # Whether queues and indexes are used
-    most_share: float = 0.45
-    """If more than this share of the bytes is left after pruning, one pass over everything is faster: docs/performance.md."""
-    calls_per_topic: int = 4 * 45
-    """Reads: a few queues, with two binary searches each."""
+    most_share: float = 0.95
+    """Queues are used if they cost at most this share of a scan: an estimate can be wrong by a few per cent."""
+    queue_costs: float = 1.0
+    """A factor for what queues cost besides the bytes of the log that are left to read. 0 uses them also where a scan is faster."""
     small_part: int = 64 << 10
     """A part of a plan up to this size is read faster than queues are searched."""
     small_rest: int = 64 << 10

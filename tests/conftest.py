@@ -189,7 +189,7 @@ def tune() -> Iterator[Tune]:
 @pytest.fixture
 def queues_always_used(tune: Tune) -> None:
     """Use queues in small stores too, where a scan would be cheaper."""
-    tune(calls_per_topic=0, most_share=0.9, sampled_segment=0, time_samples=8)
+    tune(queue_costs=0, most_share=0.9, sampled_segment=0, time_samples=8)
 
 
 @pytest.fixture

@@ -10,8 +10,23 @@ const ENTRY: usize = 20;
 /// The size in the entries before the first one of a queue that does not begin at 0.
 const FILLER_SIZE: i32 = i32::MAX;
 
-/// Offsets and sizes of the claims of one queue.
-type List = (PyBuffer<i64>, PyBuffer<i64>);
+/// The claims of one queue: their offsets and sizes, or its entries as the file has them, all written.
+#[derive(FromPyObject)]
+enum List {
+    Columns(PyBuffer<i64>, PyBuffer<i64>),
+    #[pyo3(transparent)]
+    Entries(PyBuffer<u8>),
+}
+
+impl List {
+    fn len(&self) -> usize {
+        match self {
+            List::Columns(offsets, _) => offsets.item_count(),
+            List::Entries(content) => content.item_count() / ENTRY,
+        }
+    }
+}
+
 /// A new array, in native byte order.
 type Array<'py> = Bound<'py, PyByteArray>;
 
@@ -19,6 +34,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(merged_claims, module)?)?;
     module.add_function(wrap_pyfunction!(unclaimed_extents, module)?)?;
     module.add_function(wrap_pyfunction!(queue_entries, module)?)?;
+    module.add_function(wrap_pyfunction!(ordinary_run, module)?)?;
     module.add_function(wrap_pyfunction!(ascending_within, module)?)
 }
 
@@ -151,18 +167,27 @@ impl Left {
 /// The claims of queues as keys.
 fn packed<K: Key>(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), low: i64, spare: i64) -> PyResult<Result<Vec<K>, Refusal>> {
     let mut keys = Vec::new();
-    let total = wanted.iter().chain(unwanted).fold(0_usize, |sum, (offsets, _)| sum.saturating_add(offsets.item_count()));
+    let total = wanted.iter().chain(unwanted).fold(0_usize, |sum, list| sum.saturating_add(list.len()));
     if keys.try_reserve_exact(total).is_err() {
         return Err(PyMemoryError::new_err("too many claims"));
     }
     for (lists, is_unwanted) in [(wanted, false), (unwanted, true)] {
-        for (offsets, sizes) in lists {
+        for list in lists {
             // A copy, one queue at a time: another thread may change an array, and a slice of it would be unsound.
-            let (offsets, sizes) = (native(py, offsets)?, native(py, sizes)?);
-            if offsets.len() != sizes.len() {
-                return Err(PyValueError::new_err("as many sizes as offsets are needed"));
-            }
-            if let Err(refusal) = pack(&mut keys, offsets.into_iter().zip(sizes), low, spare, is_unwanted) {
+            let added = match list {
+                List::Columns(offsets, sizes) => {
+                    let (offsets, sizes) = (native(py, offsets)?, native(py, sizes)?);
+                    if offsets.len() != sizes.len() {
+                        return Err(PyValueError::new_err("as many sizes as offsets are needed"));
+                    }
+                    pack(&mut keys, offsets.into_iter().zip(sizes), low, spare, is_unwanted)
+                }
+                List::Entries(content) => {
+                    let content = content.to_vec(py)?;
+                    pack(&mut keys, places_of(&content).map(|(offset, size)| (offset, size.into())), low, spare, is_unwanted)
+                }
+            };
+            if let Err(refusal) = added {
                 return Ok(Err(refusal));
             }
         }
@@ -267,6 +292,50 @@ fn queue_entries<'py>(py: Python<'py>, content: PyBuffer<u8>, first: i64) -> PyR
     Ok(Some([array(py, &numbers)?, array(py, &offsets)?, array(py, &sizes)?, array(py, &codes)?]))
 }
 
+/// Offset and size of each of these entries.
+fn places_of(content: &[u8]) -> impl Iterator<Item = (i64, i32)> {
+    let (units, _) = content.as_chunks::<ENTRY>();
+    units.iter().filter_map(|unit| {
+        let (offset, rest) = unit.split_first_chunk()?;
+        Some((i64::from_be_bytes(*offset), i32::from_be_bytes(*rest.first_chunk()?)))
+    })
+}
+
+/// Where the entries of records in `[low, high)` begin and stop among these, and the offset of the last written one, if there is any.
+///
+/// None unless all offsets ascend, and those entries are written without a break and end at or before `end`.
+fn run_of(content: &[u8], low: i64, high: i64, end: i64) -> Option<(usize, usize, Option<i64>)> {
+    let (mut begin, mut stop, mut newest) = (0, 0, None);
+    for (place, (offset, size)) in places_of(content).enumerate() {
+        if size <= 0 || size == FILLER_SIZE || offset < 0 {
+            continue;
+        }
+        if newest.is_some_and(|newest| newest >= offset) {
+            return None;
+        }
+        newest = Some(offset);
+        if low <= offset && offset < high {
+            if begin == stop {
+                begin = place;
+            } else if place != stop {
+                return None;
+            }
+            if offset.checked_add(size.into())? > end {
+                return None;
+            }
+            stop = place.checked_add(1)?;
+        }
+    }
+    Some((begin, stop, newest))
+}
+
+/// See `run_of`.
+#[pyfunction]
+fn ordinary_run(py: Python<'_>, content: PyBuffer<u8>, low: i64, high: i64, end: i64) -> PyResult<Option<(usize, usize, Option<i64>)>> {
+    let content = content.to_vec(py)?;
+    Ok(py.detach(|| run_of(&content, low, high, end)))
+}
+
 /// Which offsets are in `[low, high)`, above all before them and below all after them.
 fn kept_of(offsets: &[i64], low: i64, high: i64) -> Vec<u8> {
     let mut most: Option<i64> = None;
@@ -365,6 +434,29 @@ mod tests {
     fn a_claim_over_many_drops_them_all() {
         let claims = [(0, 100, true), (10, 5, false), (20, 5, true), (99, 1, true), (100, 5, false)];
         assert_eq!(tiles::<u64>(&claims, 0).unwrap(), [(100, 5, false)]);
+    }
+
+    fn content_of(entries: &[(i64, i32)]) -> Vec<u8> {
+        entries.iter().flat_map(|(offset, size)| [&offset.to_be_bytes()[..], &size.to_be_bytes(), &[0; 8]].concat()).collect()
+    }
+
+    #[test]
+    fn a_run_is_what_ascends_in_a_range() {
+        let content = content_of(&[(0, FILLER_SIZE), (10, 5), (20, 5), (30, 5), (40, 5), (0, 0)]);
+        assert_eq!(run_of(&content, 20, 40, 100), Some((2, 4, Some(40))));
+        assert_eq!(run_of(&content, 0, 100, 45), Some((1, 5, Some(40))));
+        assert_eq!(run_of(&content, 0, 100, 44), None, "the last one ends after the log");
+        assert_eq!(run_of(&content, 50, 60, 100), Some((0, 0, Some(40))));
+        assert_eq!(run_of(&content[..19], 0, 60, 100), Some((0, 0, None)));
+    }
+
+    #[test]
+    fn entries_without_order_or_with_breaks_are_no_run() {
+        assert_eq!(run_of(&content_of(&[(10, 5), (10, 5)]), 0, 100, 100), None);
+        assert_eq!(run_of(&content_of(&[(90, 5), (20, 5)]), 0, 50, 100), None);
+        assert_eq!(run_of(&content_of(&[(10, 5), (15, 0), (20, 5)]), 0, 100, 100), None);
+        assert_eq!(run_of(&content_of(&[(10, 5), (15, 0), (20, 5)]), 15, 100, 100), Some((2, 3, Some(20))));
+        assert_eq!(run_of(&content_of(&[(i64::MAX - 2, 5)]), 0, i64::MAX, i64::MAX), None);
     }
 
     #[test]

@@ -19,7 +19,8 @@ from native_reader.layout.record import Mask, Numbers
 from native_reader.predicate.outcomes import Facts, Hashed, Known, Null, OneOf, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import Predicate
 from native_reader.sides.directories import Directories
-from native_reader.sides.queues import Entries, Queue, QueueReader, Topic
+from native_reader.sides.entries import Entries
+from native_reader.sides.queues import Queue, QueueReader, Topic
 
 OF_ENTRIES = ("queue_id", "queue_offset", "physical_offset", "record_size", "tags")
 """Columns that differ between the entries of one topic."""
@@ -77,8 +78,7 @@ def claims_within(
         possible = may_want(predicate, topic, facts)
         for queue in directories.queues(topic):
             with QueueReader(queue) as reader:
-                entries = reader.within(low, high)
-            entries = entries.where(entries.offsets + entries.sizes <= end)
+                entries = reader.within(low, high, end)
             if not len(entries):
                 continue
             if not possible:
@@ -159,7 +159,7 @@ def tiles_of(wanted: Sequence[QueueClaims], unwanted: Sequence[QueueClaims], low
 
 
 def _lists_of(claims: Sequence[QueueClaims]) -> kernel.Lists:
-    return [(claim.entries.offsets, claim.entries.sizes) for claim in claims]
+    return [claim.entries.as_claims() for claim in claims]
 
 
 def numpy_left_of(wanted: Sequence[QueueClaims], unwanted: Sequence[QueueClaims], low: int, begin: int, frame: int) -> Left:

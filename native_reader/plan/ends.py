@@ -21,8 +21,9 @@ from native_reader.log.witness import is_live
 from native_reader.plan.lost import CheckedEnd, Lost
 from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.planning import Planning
+from native_reader.sides.entries import Entries
 from native_reader.sides.index import index_files, search
-from native_reader.sides.queues import Entries, QueueReader, Topic, queues_of, topics_in
+from native_reader.sides.queues import QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.packed import is_readable
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name

@@ -1,4 +1,4 @@
-"""Chooses how to read a store for a predicate: through its consume queues or not, and estimates how much will be read.
+"""Chooses how to read a store for a predicate: through its consume queues or not, from an estimate of what either costs.
 
 Reads little: topic names, and for the wanted topics the ends of their queues and a few entries. The result never changes
 which rows are returned, with one exception: `trust` skips records that the wanted queues do not name.
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from math import exp
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,47 @@ _CLAIMS_SHARE = 0.02
 """The entries of all other queues, as a rough share of the log."""
 _SIDE_BY_SIDE = 16
 _END = 2**63 - 1
+_RECORD, _ENTRY = 100, 240
+"""What a scan spends on a record besides its bytes, and what the entry of any queue costs; in bytes as `Costs` has them."""
+_CALLS_PER_TOPIC = 4 * 45
+"""Reads: a few queues, with two binary searches each."""
+
+
+class Costs(NamedTuple):
+    """What a part of a log costs by scan and by queue. The unit is what a scan spends on one byte, with the page cache warm."""
+
+    scan: int
+    queues: int
+
+    @property
+    def share(self) -> float:
+        """The costs by queue as a share of those of a scan."""
+        return self.queues / max(1, self.scan)
+
+    @property
+    def favor_scan(self) -> bool:
+        """Whether queues save too little, or nothing."""
+        return self.share > TUNING.most_share
+
+
+def costs_of(uri: str, size: int, records: float, topics: int, *, ranges: float, fetched: float) -> Costs:
+    """The costs of a part of a log with that many bytes and records, the queues of all topics included.
+
+    `ranges`: how many ranges are left to fetch, if gaps up to `range_costs` of the storage are fetched with them. `fetched`: their bytes.
+    """
+    storage = storage_of(uri)
+    by_queue = topics * storage.call_costs * _CALLS_PER_TOPIC + records * _ENTRY + ranges * storage.range_costs
+    return Costs(int(size + records * _RECORD), int(fetched + TUNING.queue_costs * by_queue))
+
+
+def _scattered(uri: str, size: int, records: float, wanted: float) -> tuple[float, float]:
+    """The ranges to fetch for that many records of `wanted` bytes in all, at random places of `size` bytes; and the bytes of all ranges."""
+    if records < 1:
+        return 0.0, 0.0
+    gap = max(1.0, (size - wanted) / records)
+    reach = storage_of(uri).range_costs / gap
+    apart = exp(-reach)
+    return records * apart, wanted + records * gap * (1 - apart * (1 + reach))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +98,8 @@ class AccessPath:
     """The first offsets of the segments that the wanted entries point to, if known."""
     topics: int = 0
     """The number of topics that have queues, if these are used."""
+    costs: Costs | None = None
+    """What was estimated; None if there was nothing to choose."""
 
     def touches(self, base: int, end: int) -> bool:
         """Whether a read that trusts the queues must look at that segment."""
@@ -78,7 +122,7 @@ class _Sample:
 
 def is_too_small(uri: str, size: int, topics: int) -> bool:
     """Whether this part of a segment is read faster than the queues of this many topics are searched for it."""
-    return topics * storage_of(uri).call_costs * TUNING.calls_per_topic > size
+    return costs_of(uri, size, 0, topics, ranges=0, fetched=0).favor_scan
 
 
 def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int) -> AccessPath:
@@ -104,26 +148,40 @@ def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
         queues = list(chain.from_iterable(threads.map(queues_of, wanted)))
         samples = [sample for sample in threads.map(lambda queue: _sampled(queue, predicate, facts), queues) if sample is not None]
-    return replace(
-        _chosen(samples, [segment for segment in store.segments if segment.base < end], access), queues=len(queues), topics=len(topics)
-    )
+    segments = [segment for segment in store.segments if segment.base < end]
+    return replace(_chosen(samples, segments, end, access, len(topics)), queues=len(queues), topics=len(topics))
 
 
-def _chosen(samples: Sequence[_Sample], segments: Sequence[Segment], access: str) -> AccessPath:
+def _chosen(samples: Sequence[_Sample], segments: Sequence[Segment], end: int, access: str, topics: int) -> AccessPath:
     entries = sum(sample.entries for sample in samples)
     rows = sum(sample.entries * sample.share for sample in samples)
     size = int(sum(sample.entries * sample.share * sample.size for sample in samples))
-    share = min(1.0, size / max(1, sum(segment.size for segment in segments)))
     life = (min(sample.first for sample in samples), max(sample.last for sample in samples) + 1) if samples else (0, 0)
-    if access == AUTO and share > TUNING.most_share:
-        return AccessPath(why=f"about {share:.0%} of the log may match")
+    costs = _estimated(segments, end, topics, samples) if access == AUTO else None
+    largest = max((segment.size for segment in segments), default=0)
+    # If each part is too small, so it says itself: how much may match is not the reason.
+    if costs is not None and costs.favor_scan and not is_too_small(segments[0].uri, largest, topics):
+        return AccessPath(why=f"about {size / max(1, sum(segment.size for segment in segments)):.0%} of the log may match", costs=costs)
     touched = None
     if segments and all(sample.offsets is not None for sample in samples):
         bases = np.array([segment.base for segment in segments], np.int64)
         offsets = np.concatenate([sample.offsets for sample in samples if sample.offsets is not None] or [np.empty(0, np.int64)])
         touched = frozenset(bases[np.unique(np.searchsorted(bases, offsets[offsets >= bases[0]], side="right") - 1)].tolist())
-    share = min(1.0, share + (_CLAIMS_SHARE if access == AUTO else 0.0))
-    return AccessPath(access, share=share, entries=entries, wanted=round(rows), bytes=size, life=life, touched=touched)
+    share = min(1.0, size / max(1, sum(segment.size for segment in segments)) + (_CLAIMS_SHARE if access == AUTO else 0.0))
+    return AccessPath(access, share=share, entries=entries, wanted=round(rows), bytes=size, life=life, touched=touched, costs=costs)
+
+
+def _estimated(segments: Sequence[Segment], end: int, topics: int, samples: Sequence[_Sample]) -> Costs | None:
+    """The costs of a whole log. Records of other topics are taken to be as large as those in the wanted queues."""
+    written = sum(min(segment.size, end - segment.base) for segment in segments)
+    entries = sum(sample.entries for sample in samples)
+    if not written or not entries:
+        return None
+    records = written / max(1.0, sum(sample.entries * sample.size for sample in samples) / entries)
+    rows = sum(sample.entries * sample.share for sample in samples)
+    wanted = sum(sample.entries * sample.share * sample.size for sample in samples)
+    ranges, fetched = _scattered(segments[0].uri, written, rows, wanted)
+    return costs_of(segments[0].uri, written, records, topics * len(segments), ranges=ranges, fetched=fetched)
 
 
 def _sampled(queue: Queue, predicate: Predicate, facts: Facts) -> _Sample | None:

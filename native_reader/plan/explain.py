@@ -84,6 +84,7 @@ class Explanation:
             "entries": way.entries,
             "entries_wanted": way.wanted,
             "bytes_wanted": way.bytes,
+            "costs": None if way.costs is None else way.costs._asdict(),
             "index": None if (lookup := self._lookup(uri)) is None else _index(lookup),
         }
 
@@ -131,6 +132,7 @@ class Explanation:
             return
         if way["access"] == SCAN:
             yield f"  by scan    {where}" + (f": {way['why']}" if way["why"] else "")
+            yield from _of_costs(way["costs"])
             if way["bytes"] >= BIG:
                 yield f"             {HINT}"
             return
@@ -144,6 +146,7 @@ class Explanation:
             yield f"  by scan    {size_of(way['bytes_read_whole'])} {why}"
             where = size_of(way["bytes_by_queue"])
         yield f"  by queue   {way['why'] or entries}"
+        yield from _of_costs(way["costs"])
         if way["access"] == TRUST:
             yield f"             access=trust: only records in these queues are read, of {where}"
         else:
@@ -214,6 +217,11 @@ def _is_read_whole(split: Split, way: AccessPath) -> bool:
 def stale_text(uri: str, size: int) -> str:
     """The text for old records after the end of a log, which are not read."""
     return f"{size_of(size)} of old records after the end of the log of {uri}, which a broker discarded. Set tail=all to read them"
+
+
+def _of_costs(costs: dict[str, int] | None) -> Iterator[str]:
+    if costs is not None:
+        yield f"             estimated cost: scan {size_of(costs['scan'])}, queues {size_of(costs['queues'])}"
 
 
 def _index(lookup: KeyLookup) -> dict[str, Any]:

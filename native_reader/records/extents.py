@@ -43,6 +43,12 @@ class Extents:
         """The total size of the extents."""
         return int((self.ends - self.starts).sum())
 
+    def fetched(self, hole: int) -> tuple[int, int]:
+        """How many ranges these are if gaps up to `hole` are fetched with them, and the bytes of all."""
+        gaps = self.starts[1:] - self.ends[:-1]
+        near = gaps[gaps <= hole]
+        return len(self) - len(near), self.bytes + int(near.sum())
+
     def groups(self, first: int, most: int, alone: int) -> Iterator[Extents]:
         """Split into groups of about `first`, then `most` bytes; an extent of more than `alone` bytes gets its own group."""
         sizes = self.ends - self.starts

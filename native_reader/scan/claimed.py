@@ -18,7 +18,7 @@ from native_reader.layout.properties import CRC_NAME, CRC_SIZE
 from native_reader.layout.record import COMMITTED, INNER_BATCH, MAGIC_V1, MAGIC_V2, TRANSACTION, Numbers, head_size
 from native_reader.plan.claims import QueueClaims
 from native_reader.records.sync import head_at
-from native_reader.sides.queues import Entries
+from native_reader.sides.entries import Entries
 from native_reader.storage.window import Window
 
 
@@ -36,7 +36,8 @@ def true_claims(window: Window, claims: Sequence[QueueClaims]) -> tuple[list[Que
             continue
         kept.append(each)
         for which in ends:
-            end = int(each.entries.offsets[which] + each.entries.sizes[which]) - window.segment.base
+            _, offset, size = each.entries.place(which)
+            end = offset + size - window.segment.base
             has_checksums = has_checksums or window.peek(end - CRC_SIZE, len(CRC_NAME)) == CRC_NAME
     return kept, has_checksums
 
@@ -47,8 +48,8 @@ def is_true(window: Window, claims: QueueClaims, which: int) -> bool:
     False for an inner batch in an ordinary queue, as slaves have them: the entry does not describe the messages in it.
     """
     queue, entries = claims
-    size, number = int(entries.sizes[which]), int(entries.numbers[which])
-    position = int(entries.offsets[which]) - window.segment.base
+    number, offset, size = entries.place(which)
+    position = offset - window.segment.base
     head = head_at(window, position - window.segment.frame)
     stated = int(head["size"]), int(head["physical_offset"]), int(head["queue_id"]), int(head["queue_offset"])
     if int(head["magic"]) not in (MAGIC_V1, MAGIC_V2) or stated != (size, position + window.segment.base, queue.queue_id, number):
@@ -63,8 +64,8 @@ def is_true(window: Window, claims: QueueClaims, which: int) -> bool:
 def has_true_one(window: Window, claims: Sequence[QueueClaims], end: int) -> bool:
     """Whether any of the claims that end at that offset is true."""
     for claim in claims:
-        before = int(np.searchsorted(claim.entries.offsets, end)) - 1
-        if before >= 0 and int(claim.entries.offsets[before] + claim.entries.sizes[before]) == end and is_true(window, claim, before):
+        before = claim.entries.last_below(end)
+        if before >= 0 and sum(claim.entries.place(before)[1:]) == end and is_true(window, claim, before):
             return True
     return False
 

@@ -19,7 +19,7 @@ from native_reader.errors import UnreadableError
 from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Numbers, Records
 from native_reader.plan.claims import QueueClaims, claims_within, left_of, may_want, tiles_of
-from native_reader.plan.estimate import TRUST, is_too_small
+from native_reader.plan.estimate import TRUST, costs_of, is_too_small
 from native_reader.plan.places import SEEN, records_in
 from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import Known, Within, exactly, mentions
@@ -32,6 +32,7 @@ from native_reader.records.walk import CHUNK, Piece, ReadWalk
 from native_reader.scan.claimed import contradicted, has_true_one, true_claims
 from native_reader.sides.directories import Directories
 from native_reader.sides.queues import Topic
+from native_reader.storage.protocol import storage_of
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 
@@ -39,7 +40,11 @@ _FIRST_GROUP = 64 << 10
 _LEADS_ELSEWHERE = "no consume queue covers the log, and its records do not end where the next covered record begins"
 
 
-class Contradiction(Exception):
+class ScanInstead(Exception):
+    """A scan of the split costs less, or is needed."""
+
+
+class Contradiction(ScanInstead):
     """The queues contradict the log."""
 
 
@@ -80,8 +85,8 @@ class Pruned:
         try:
             ways = {TRUST: self._trusted, SEEN: self._seen}
             yield from ways.get(self._split.access, self._unclaimed)()
-        except Contradiction as contradiction:
-            yield from self._scanned(str(contradiction))
+        except ScanInstead as reason:
+            yield from self._scanned(str(reason))
 
     @property
     def account(self) -> Account:
@@ -96,13 +101,10 @@ class Pruned:
         topics = self._directories.topics(split.queues)
         written = max(0, self._window.written_end(stop) - begin)  # a hole costs nothing to read
         if is_too_small(split.segment.uri, written, len(topics)):
-            yield from self._scanned(f"looking up {len(topics):,} topics costs more than reading {written:,} bytes")
-            return
-        wanted, unwanted = self._true_claims(topics, begin, stop)
+            raise ScanInstead(f"looking up {len(topics):,} topics costs more than reading {written:,} bytes")
+        wanted, unwanted = self._true_claims(topics, begin, stop, written)
         extents, last = self._left(wanted, unwanted)
-        if extents.bytes + max(0, stop - last) > TUNING.most_share * (stop - begin):
-            yield from self._scanned("most of it must be read")
-            return
+        self._check_costs(written, len(topics), sum(len(each.entries) for each in (*wanted, *unwanted)), extents, begin + written - last)
         for group in extents.groups(_FIRST_GROUP, CHUNK, TUNING.large_extent):
             base = split.segment.base + self._frame
             if group.bytes > TUNING.large_extent and len(group) == 1 and not is_among(group.starts + base, self._named).any():
@@ -121,11 +123,25 @@ class Pruned:
         self._named = left.named
         return Extents(left.starts, left.ends), left.last
 
-    def _true_claims(self, topics: list[Topic], begin: int, stop: int) -> tuple[list[QueueClaims], list[QueueClaims]]:
+    def _check_costs(self, written: int, topics: int, records: int, extents: Extents, rest: int) -> None:
+        """Raise if a scan of these bytes and records costs less than to fetch the extents, and `rest` bytes after them."""
+        uri = self._split.segment.uri
+        ranges, fetched = extents.fetched(storage_of(uri).range_costs)
+        if costs_of(uri, written, records, topics, ranges=ranges, fetched=fetched + max(0, rest)).favor_scan:
+            raise ScanInstead("most of it must be read")
+
+    def _true_claims(self, topics: list[Topic], begin: int, stop: int, written: int) -> tuple[list[QueueClaims], list[QueueClaims]]:
         """The claims that the predicate may match, and those that it cannot, without queue files that failed the check."""
         base = self._split.segment.base
         span = base + self._frame + begin, base + self._frame + stop, base + self._split.end
-        wanted, others = claims_within(self._directories, topics, self._predicate, self._facts, span, with_batches=self._with_batches())
+        possible = [topic for topic in topics if may_want(self._predicate, topic, self._facts)]
+        wanted, others = claims_within(self._directories, possible, self._predicate, self._facts, span, with_batches=self._with_batches())
+        if wanted:  # before the entries of all other queues are read
+            starts, sizes, _ = tiles_of(wanted, [], base)
+            records = written * len(sizes) // max(1, int(sizes.sum()))
+            self._check_costs(written, len(topics), records, Extents(starts, starts + sizes + self._frame), 0)
+        excluded = [topic for topic in topics if topic not in possible]
+        others += claims_within(self._directories, excluded, self._predicate, self._facts, span)[1]
         unwanted, has_checksums = true_claims(self._window, others)
         if has_checksums:
             wanted, others = claims_within(self._directories, topics, self._predicate, self._facts, span, trust_tags=False)

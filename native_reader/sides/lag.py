@@ -14,7 +14,8 @@ from native_reader.layout.properties import TAGS, parse, without_crc_trailer
 from native_reader.layout.queue_entry import java_hash
 from native_reader.records.sync import layout_at
 from native_reader.sides.copies import next_offset_of
-from native_reader.sides.queues import Entries, Queue, QueueReader, queue_named
+from native_reader.sides.entries import Entries
+from native_reader.sides.queues import Queue, QueueReader, queue_named
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
 from native_reader.sums import Tally

@@ -13,7 +13,8 @@ from native_reader.errors import DataLoss
 from native_reader.layout.begin import closes, read_pair
 from native_reader.layout.record import BLANK_HEAD, Mask, Numbers
 from native_reader.sides.copies import QueueCopies
-from native_reader.sides.queues import Entries, QueueReader, Topic, queues_of, topics_in
+from native_reader.sides.entries import Entries
+from native_reader.sides.queues import QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import accumulate, pairwise
+from dataclasses import replace
+from itertools import accumulate
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from native_reader import kernel
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, PLACE_SIZE, QUEUE_ENTRY, is_written, read_place
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
+from native_reader.sides.entries import NO_ENTRIES, NO_NUMBERS, Columns, Entries, StoredEntries, of_batches, of_messages
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.store import is_segment_name
 from native_reader.tuning import TUNING
@@ -54,51 +55,6 @@ class Topic(NamedTuple):
     name: str
     uri: str
     batch: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """Ascending entries of one queue: queue offset, message count, physical offset, size and tags code of each.
-
-    `newest`: the physical offset of the queue's last entry, if it is included; a broker may still be writing that entry.
-    `firsts`: the positions where the entries of the second and later files begin.
-    """
-
-    numbers: Numbers
-    counts: Numbers
-    offsets: Numbers
-    sizes: Numbers
-    codes: Numbers
-    newest: int = -1
-    firsts: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
-
-    def __len__(self) -> int:
-        return len(self.offsets)
-
-    def where(self, which: Mask) -> Entries:
-        """Only these entries."""
-        if which.all():
-            return self
-        firsts = np.concatenate(([0], np.cumsum(which)))[self.firsts] if len(self.firsts) else self.firsts
-        return replace(self._taken(which), firsts=firsts)
-
-    def by_file(self) -> Iterator[Entries]:
-        """The entries of each file; files without entries are skipped."""
-        if not len(self.firsts):
-            yield self
-            return
-        for first, end in pairwise([0, *self.firsts.tolist(), len(self)]):
-            if first < end:
-                yield self._taken(slice(first, end))
-
-    def _taken(self, which: Mask | slice) -> Entries:
-        return Entries(self.numbers[which], self.counts[which], self.offsets[which], self.sizes[which], self.codes[which], self.newest)
-
-
-_NONE = np.empty(0, np.int64)
-_NOTHING = Entries(_NONE, _NONE, _NONE, _NONE, _NONE)
-Columns = tuple[Numbers, Numbers, Numbers, Numbers, Numbers]
-"""Numbers, counts, offsets, sizes and tags codes of entries."""
 
 
 def topics_in(directories: Sequence[str], *, light: bool = False) -> list[Topic]:
@@ -185,20 +141,48 @@ class QueueReader:
         """How many entries fit in its files."""
         return self._firsts[-1]
 
-    def within(self, low: int, high: int) -> Entries:
-        """The entries of records at physical offsets `[low, high)`, without entries that are out of order."""
+    def within(self, low: int, high: int, end: int = _BEYOND) -> Entries:
+        """The entries of records at physical offsets `[low, high)`, without entries that are out of order or end after `end`."""
         units = self.bound()
         first, stop = 0, units
         if units * self.width > TUNING.queue_read_at_once:
             first = self.first_at(low, 0, units)
             stop = self.first_at(high, first, units)
         # Records of a queue do not overlap, so a file with more entries than fit in the range is corrupt.
-        fit = (high - low) // SMALLEST_RECORD + 1
-        entries = self._read(first, stop, max(fit, TUNING.queue_read_at_once // self.width))
+        most = max((high - low) // SMALLEST_RECORD + 1, TUNING.queue_read_at_once // self.width)
+        if not self._queue.batch and stop - first <= most and (ordinary := self._ordinary(first, stop, (low, high, end))) is not None:
+            return ordinary
+        entries = self._read(first, stop, most)
         if entries is None:
-            return _NOTHING
-        is_last = len(entries) > 0 and (stop == self.units or self._offset_at(stop) == _BEYOND)
-        return replace(entries.where(_kept(entries.offsets, low, high)), newest=int(entries.offsets[-1]) if is_last else -1)
+            return NO_ENTRIES
+        newest = int(entries.offsets[-1]) if len(entries) and self._ends_at(stop) else -1
+        entries = replace(entries.where(_kept(entries.offsets, low, high)), newest=newest)
+        return entries.where(entries.offsets + entries.sizes <= end)
+
+    def _ends_at(self, place: int) -> bool:
+        """Whether nothing is written at or after that place."""
+        return place == self.units or self._offset_at(place) == _BEYOND
+
+    def _ordinary(self, first: int, stop: int, span: tuple[int, int, int]) -> Entries | None:
+        """As `within`, of those places. None: numpy does it, also for entries that are odd in any way."""
+        pieces, firsts, count, number = [np.empty(0, self._dtype)], list[int](), 0, 0
+        for which, file in enumerate(self._queue.files):
+            begin, end = (min(max(place - self._firsts[which], 0), file.units) for place in (first, stop))
+            firsts.append(count)
+            for place, units in self._pieces(which, begin, end):
+                if count and file.base + place != number + count:
+                    return None
+                number = file.base + place - count
+                pieces.append(units)
+                count += len(units)
+        # As bytes, because numpy joins numbers to native ones.
+        units = pieces[-1] if len(pieces) <= 2 else np.concatenate([each.view(np.uint8) for each in pieces]).view(self._dtype)
+        run = kernel.ordinary_run(units, *span)
+        if run is None:
+            return None
+        begin, end, newest = run
+        newest = newest if newest is not None and self._ends_at(stop) else -1
+        return StoredEntries(units[begin:end], number + begin, newest, np.clip(np.array(firsts[1:], np.int64), begin, end) - begin)
 
     def last_below(self, offset: int) -> Entries:
         """The entry of the last record below that offset, or none."""
@@ -271,12 +255,12 @@ class QueueReader:
             if begin < end:
                 firsts.append(count)
             for place, units in self._pieces(which, begin, end):
-                pieces.append(_of_batches(units) if self._queue.batch else _written(units, file.base + place))
+                pieces.append(of_batches(units) if self._queue.batch else of_messages(units, file.base + place))
                 count += len(pieces[-1][0])
                 if count > most:
                     return None
         columns = pieces[0] if len(pieces) == 1 else [np.concatenate(each) for each in zip(*pieces, strict=True)]
-        numbers, counts, offsets, sizes, codes = columns or [_NONE] * 5
+        numbers, counts, offsets, sizes, codes = columns or [NO_NUMBERS] * 5
         return Entries(numbers, counts, offsets, sizes, codes, firsts=np.array(firsts[1:], np.int64))
 
     def _pieces(self, which: int, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.void]]]:
@@ -345,28 +329,6 @@ class QueueReader:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-
-def _written(units: NDArray[np.void], first: int) -> Columns:
-    """The columns of the written entries among these. `first`: the number of the first one."""
-    numbers, offsets, sizes, codes = kernel.queue_entries(units, first) or numpy_queue_entries(units, first)
-    return numbers, np.ones(len(numbers), np.int64), offsets, sizes, codes
-
-
-def numpy_queue_entries(units: NDArray[np.void], first: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """As `kernel.queue_entries`."""
-    numbers = np.arange(first, first + len(units), dtype=np.int64)
-    written = is_written(units)
-    if not written.all():
-        units, numbers = units.take(np.flatnonzero(written)), numbers[written]
-    return numbers, units["offset"].astype(np.int64), units["size"].astype(np.int64), units["tags_code"].astype(np.int64)
-
-
-def _of_batches(units: NDArray[np.void]) -> Columns:
-    """The columns of the written entries of a batch queue."""
-    units = units.take(np.flatnonzero(is_written(units)))
-    numbers, counts, offsets, sizes, codes = (units[name].astype(np.int64) for name in ("base", "count", "offset", "size", "tags_code"))
-    return numbers, counts, offsets, sizes, codes
 
 
 def _kept(offsets: Numbers, low: int, high: int) -> Mask:

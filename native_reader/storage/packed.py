@@ -44,7 +44,7 @@ class PackedStorage(Storage):
 
     def __init__(self, origin: str) -> None:
         self._inner = storage_of(origin.removeprefix(SCHEME))
-        self.call_costs = self._inner.call_costs
+        self.call_costs, self.range_costs = self._inner.call_costs, self._inner.range_costs
 
     def _list(self, uri: str) -> list[DirEntry]:
         return self._inner.list(uri.removeprefix(SCHEME))

@@ -135,6 +135,9 @@ class Storage(ABC):
     call_costs = 4 << 20
     """The bytes that can be scanned in the time of one call. The higher, the more large reads beat small ones."""
 
+    range_costs = 64 << 10
+    """The same for one of many ranges that are fetched together, besides its bytes. Smaller gaps between two are better read."""
+
     @property
     def is_slow(self) -> bool:
         """Whether a call takes so long that several at a time, or fewer, are worth the effort."""

@@ -129,7 +129,7 @@ class RocksdbQueues(Storage):
 
     def __init__(self, origin: str) -> None:
         self._inner = storage_of(origin.removeprefix(SCHEME))
-        self.call_costs = self._inner.call_costs
+        self.call_costs, self.range_costs = self._inner.call_costs, self._inner.range_costs
         self._lock = Lock()
         self._open_queues: dict[str, _OpenQueues] = {}
         self._inherited = self._open_queues

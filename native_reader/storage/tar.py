@@ -85,7 +85,7 @@ class TarStorage(Storage):
 
     def __init__(self, origin: str) -> None:
         self._origin = origin.removeprefix(TAR)
-        self.call_costs = self._inner.call_costs
+        self.call_costs, self.range_costs = self._inner.call_costs, self._inner.range_costs
         self._lock = Lock()
         self._known: dict[str, _Listing] = {}
 

@@ -36,7 +36,7 @@ class MemoryStorage(Storage):
     A name that ends in `/` is an empty directory. The mapping is not copied, so a test can change the files.
     """
 
-    call_costs = 1
+    call_costs = range_costs = 1
 
     def __init__(self, files: Mapping[str, bytes | bytearray]) -> None:
         self.files = files

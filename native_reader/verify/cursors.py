@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from native_reader.layout.record import SMALLEST_RECORD
-from native_reader.sides.queues import Entries, Queue, QueueReader
+from native_reader.sides.entries import Entries
+from native_reader.sides.queues import Queue, QueueReader
 from native_reader.tuning import TUNING
 
 _AT_LEAST, _AT_MOST = 1 << 10, 1 << 20

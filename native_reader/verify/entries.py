@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
 from native_reader.layout.record import Mask, Numbers
-from native_reader.sides.queues import Entries, QueueReader
+from native_reader.sides.entries import Entries
+from native_reader.sides.queues import QueueReader
 from native_reader.storage.rocksdb_queues import is_in_database
 from native_reader.verify.cursors import COLUMNS, Cursor
 from native_reader.verify.findings import Findings

@@ -320,6 +320,7 @@ def test_explain_as_text_and_json(memory, store):
                 "entries": 0,
                 "entries_wanted": 0,
                 "bytes_wanted": 0,
+                "costs": None,
                 "index": None,
             }
         ],

@@ -42,7 +42,7 @@ def test_a_store_that_is_being_written(
     settings: dict[str, object],
     asked: dict[str, str],
 ) -> None:
-    tune(calls_per_topic=0)
+    tune(queue_costs=0)
     home = tmp_path / "live"
     store = home / "store"
     follower = Follower(lambda begin: nr.open(store).messages(columns=COLUMNS, starting_physical_offset=begin, **asked).to_table())
@@ -115,7 +115,7 @@ def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java]
     """The log first, the log last, or file by file: no copy adds a record to the log, and none omits one."""
     home = tmp_path / "live"
     copies: list[Path] = []
-    tune(calls_per_topic=0, most_share=0.9)
+    tune(queue_costs=0, most_share=0.9)
     with written(rocketmq("5.5.0"), home) as writer:
         while len(copies) < 3 or not (home / "quiet").exists():
             assert writer.poll() is None, (home / "writer.out").read_text()[-3000:]

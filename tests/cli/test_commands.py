@@ -198,12 +198,12 @@ def test_explain_says_which_parts_are_too_small_for_the_queues(store: Path) -> N
     assert f"  by scan    {size} in " in shown
     assert ", in small parts, for which searching the queues of 3 topics would cost more" in shown
     assert "no queue" not in shown
-    with tuned(calls_per_topic=0):
+    with tuned(queue_costs=0):
         shown = run("explain", store, "-t", "T1").out
     assert "  by queue   1 queue with 20 entries; about 20 (" in shown
     assert f"  no queue   of {size} in " in shown
     assert "by scan" not in shown
-    with tuned(calls_per_topic=0):
+    with tuned(queue_costs=0):
         assert "by consume queue" in nr.open(store).messages(topic="T1").explain().in_short(1)
     assert f": scans {size}" in nr.open(store).messages(topic="T1").explain().in_short(1)
 

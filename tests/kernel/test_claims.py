@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -16,8 +16,11 @@ from native_reader.kernel import Lists
 from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY
 from native_reader.plan import claims
 from native_reader.plan.claims import QueueClaims, numpy_left_of, numpy_tiles_of
-from native_reader.sides import queues
-from native_reader.sides.queues import Entries, Queue
+from native_reader.sides import entries, queues
+from native_reader.sides.entries import Entries
+from native_reader.sides.queues import Queue, QueueFile, QueueReader
+from native_reader.testing.memory import MemoryStorage
+from native_reader.tuning import tuned
 
 QUEUE = Queue("topic", 0, False, ())
 MOST = 2**63 - 1
@@ -169,7 +172,7 @@ def test_entries_are_those_of_numpy(drawn: list[tuple[int, int, int]], first: in
     written = np.frombuffer(content, QUEUE_ENTRY)
     compiled = kernel.queue_entries(written, first)
     assert compiled is not None
-    assert listed(compiled) == listed(queues.numpy_queue_entries(written, first))
+    assert listed(compiled) == listed(entries.numpy_queue_entries(written, first))
     plain = [(first + place, *unit) for place, unit in enumerate(drawn) if 0 < unit[1] < FILLER_SIZE and unit[0] >= 0]
     assert list(zip(*listed(compiled), strict=True)) == plain
 
@@ -193,3 +196,40 @@ def test_both_ways_take_no_claims(monkeypatch: pytest.MonkeyPatch, is_compiled: 
         monkeypatch.setenv("RMQSTORE_KERNEL", "numpy")
     assert listed(claims.tiles_of([], [], 5)) == [[], [], []]
     assert listed(claims.left_of([], [], 5, 7, 0)) == [[], [], [], 7, 0]
+
+
+@st.composite
+def stored_queues(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
+    """The files of a queue, four entries each: mostly in order and written, with changes; a filler or nothing where no entry is."""
+    offsets = sorted(draw(st.sets(st.integers(0, 60), max_size=12)))
+    drawn = [(offset, draw(st.sampled_from((1, 1, 1, 5, 40))), offset) for offset in offsets]
+    for _ in range(draw(st.sampled_from((0, 0, 0, 1, 2)))):
+        drawn.insert(draw(st.integers(0, len(drawn))), draw(units))
+    drawn = [(0, FILLER_SIZE, 0)] * draw(st.integers(0, 2)) + drawn
+    drawn += [(0, 0, 0)] * (-len(drawn) % 4 + 4 * draw(st.integers(0, 1)))
+    return [drawn[begin : begin + 4] for begin in range(0, len(drawn), 4)]
+
+
+@pytest.mark.kernel
+@pytest.mark.sweep
+@sampled(500)
+@given(stored_queues(), st.tuples(st.integers(0, 40), st.integers(0, 40), st.sampled_from((0, 3, 70))), st.booleans())
+def test_entries_of_a_range_are_the_same_by_both_kernels(
+    files: list[list[tuple[int, int, int]]], span: tuple[int, int, int], is_apart: bool
+) -> None:
+    memory = MemoryStorage({f"queue/{which}": np.array(file, QUEUE_ENTRY).tobytes() for which, file in enumerate(files)})
+    apart = 100 if is_apart else 0  # as after a file that is missing
+    queue = Queue("topic", 0, False, tuple(QueueFile(f"{memory.url}/queue/{which}", which * (4 + apart), 4) for which in range(len(files))))
+    low, more, after = span
+    found = []
+    for name, at_once in product((kernel.NUMPY, kernel.COMPILED), (16 << 10, 20)):
+        with pytest.MonkeyPatch.context() as patch, QueueReader(queue) as reader, tuned(queue_read_at_once=at_once):
+            patch.setenv("RMQSTORE_KERNEL", name)
+            within = reader.within(low, low + more, low + more + after)
+            found.append([columns_of(within), [columns_of(each) for each in within.by_file() if len(each)]])
+            found[-1] += [[within.place(which) for which in range(len(within))], [within.last_below(offset) for offset in range(62)]]
+    assert found[:2] == found[2:]
+
+
+def columns_of(entries: Entries) -> list[object]:
+    return listed([entries.numbers, entries.counts, entries.offsets, entries.sizes, entries.codes, entries.newest])

@@ -242,7 +242,7 @@ def test_a_store_whose_first_segments_its_broker_deleted(own_store: Callable[[st
 @pytest.mark.parametrize("name", thinned(LOADED, 5))
 def test_a_trusted_queue_gives_the_messages_that_a_broker_gives(own_store: Callable[[str], Golden], tune: Tune, name: str) -> None:
     """Message by message, as RocketMQ's own store class reads them from the same files."""
-    tune(calls_per_topic=0)
+    tune(queue_costs=0)
     store = own_store(name)
     asked = 0
     for line in store.lines("queues"):

@@ -56,7 +56,7 @@ def test_a_stream_does_not_skip_records_between_ranges_of_damage() -> None:
 @pytest.mark.parametrize("many", [1, 64])
 def test_falling_back_to_a_scan_gives_no_row_of_damage_twice(tune: Tune, many: int) -> None:
     """A deleted topic with damage in it, a damaged record that a queue claims, and one entry that is wrong."""
-    tune(calls_per_topic=0, large_extent=300, most_share=0.95, many_damages=many)
+    tune(queue_costs=0, large_extent=300, most_share=0.95, many_damages=many)
     log = log_of(numbered(message(number, topic=topic, queue_id=0) for number, topic in enumerate("UUUUUUDDDDDDUUUUU")), 1 << 16)
     queue = f"store/consumequeue/U/0/{ZERO}"
     files = with_broken(log, 3, 7, 9) | dispatched(log.placed, deleted=("D",), file=20 * 50)
@@ -77,7 +77,7 @@ def test_falling_back_to_a_scan_gives_no_row_of_damage_twice(tune: Tune, many: i
 
 
 def test_an_empty_queue_entry_at_the_start_of_a_file_causes_no_read_before_it(tune: Tune, tmp_path: Path) -> None:
-    tune(calls_per_topic=0, most_share=0.95)
+    tune(queue_costs=0, most_share=0.95)
     log = log_of(numbered(message(number, topic="UT"[number % 2], queue_id=0) for number in range(20)), 1 << 16)
     files = files_of(log) | dispatched(log.placed, file=20 * 50)
     queue = f"store/consumequeue/U/0/{ZERO}"

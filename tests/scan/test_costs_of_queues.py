@@ -31,6 +31,7 @@ def cost_of_a_topic(folder: Path, segment_size: int, **tuning: float) -> dict[st
             file.write(written)
             file.truncate(segment_size)
     faulty = FaultyStorage(folder.as_uri())
+    faulty.call_costs = faulty.range_costs = 4 << 10  # as on a disk of this machine
     store = nr.open(f"{faulty.url}/store")
     with tuned(**tuning):
         scan = store.messages(topic="topic-3", columns="queue_offset")
@@ -48,6 +49,6 @@ def test_queues_are_not_opened_for_segments_that_are_mostly_a_hole(tmp_path: Pat
 
 
 def test_queues_are_listed_once_for_all_segments(tmp_path: Path) -> None:
-    calls = cost_of_a_topic(tmp_path, 1 << 20, calls_per_topic=0)
+    calls = cost_of_a_topic(tmp_path, 1 << 20, queue_costs=0)
     assert calls["open"] >= SEGMENTS * (1 + TOPICS)  # each segment was compared with each queue
     assert calls["list"] <= 1 + 2 * TOPICS, calls

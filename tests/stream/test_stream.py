@@ -91,7 +91,7 @@ def test_a_stream_reads_what_a_batch_reads(files: Files, options: dict[str, str]
         if option in options:
             conditions[argument] = int(options[option])
     store = nr.open(f"{memory.url}/store")
-    with tuned(small_range=0, calls_per_topic=0, most_share=0.9):
+    with tuned(small_range=0, queue_costs=0, most_share=0.9):
         start = {} if "startingTimestamp" in options or "startingPhysicalOffset" in options else {"startingOffsets": "earliest"}
         query = drained(f"{memory.url}/store", columns, **start, **options)
         # Streams do not look for losses after the end, and two wrong entries of queues can confirm each other there.
@@ -216,7 +216,7 @@ def test_a_stream_of_one_topic_uses_its_queues(disk: Disk, tune: Tune) -> None:
     grown = GrowingStore(disk, "store", Random(1), segment_size=1 << 20)
     grown.append(400)
     grown.dispatch()
-    tune(small_range=1000, most_share=0.9)
+    tune(small_range=1000, queue_costs=0, most_share=0.9)
     reader = reader_of(f"{disk.url}/store", startingOffsets="earliest", topic="T1")
     start = reader.initialOffset()
     (part,) = reader.partitions(start, reader.latestOffset(start, ReadAllAvailable()))
