@@ -187,6 +187,17 @@ def offsets_at(u8: Bytes, starts: Index) -> NDArray[np.signedinteger]:
     return at(u8, ">i8")[starts + _OFFSET_AT]  # type: ignore[return-value]
 
 
+def put_physical_offsets(u8: Bytes, starts: Numbers, offsets: Numbers) -> None:
+    """Write the physical offset of each record that starts there."""
+    stored = offsets.astype(">i8").view(np.uint8).reshape(len(offsets), -1)
+    u8[(starts + _OFFSET_AT)[:, None] + np.arange(stored.shape[1])] = stored
+
+
+def stored_crc(checksum: int) -> bytes:
+    """The field `body_crc`, from UP_TO_MAGIC to UP_TO_BODY_CRC of a record."""
+    return checksum.to_bytes(UP_TO_BODY_CRC - UP_TO_MAGIC)
+
+
 def pairs_at(u8: Bytes, positions: Index) -> tuple[NDArray[np.signedinteger], NDArray[np.signedinteger]]:
     """The two numbers at each of those positions: size and magic of a record or blank, magic and size of a DLedger entry."""
     numbers: NDArray[Any] = at(u8, ">i4")

@@ -13,8 +13,6 @@ from native_reader.repair.records import Reading, record_at
 from native_reader.storage.store import StoreFiles
 from native_reader.writing.records import crc_of
 
-CRC_AT, CRC_SIZE = 8, 4
-"""Where the checksum of the body is in a record."""
 _MOST_DECOMPRESSED = 64 << 20
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import FILLER_SIZE
-from native_reader.layout.record import Numbers
-from native_reader.repair.checksums import CRC_AT, CRC_SIZE
+from native_reader.layout.record import UP_TO_BODY_CRC, UP_TO_MAGIC, Numbers, put_physical_offsets, stored_crc
 from native_reader.repair.log_shape import LogShape
 from native_reader.repair.placeholders import placeholder
 from native_reader.repair.places import Moved, appended
@@ -21,7 +20,6 @@ from native_reader.repair.survey import WANTED, Survivors
 from native_reader.storage.protocol import storage_of
 from native_reader.writing.records import blank
 
-_OFFSET_AT, _OFFSET_SIZE = 28, 8
 """Where a record has its own offset."""
 _SPAN = 4 << 20
 
@@ -111,10 +109,9 @@ def _copied(plan: RepairPlan, moved: Moved, part: Numbers) -> bytes:
     edges[old - start] += 1
     edges[old + sizes - start] -= 1
     taken = np.frombuffer(content, np.uint8)[np.cumsum(edges[:-1], dtype=np.int8).view(np.bool_)]
-    offsets = new.astype(">i8").view(np.uint8).reshape(-1, _OFFSET_SIZE)
-    taken[(new - new[0] + _OFFSET_AT)[:, None] + np.arange(_OFFSET_SIZE)] = offsets
+    put_physical_offsets(taken, new - new[0], new)
     corrected = np.array(sorted(plan.corrected), np.int64)
     for offset in corrected[(corrected >= start) & (corrected < stop)].tolist():
-        at = int(new[np.searchsorted(old, offset)] - new[0]) + CRC_AT
-        taken[at : at + CRC_SIZE] = np.frombuffer(plan.corrected[offset].to_bytes(CRC_SIZE), np.uint8)
+        at = int(new[np.searchsorted(old, offset)] - new[0])
+        taken[at + UP_TO_MAGIC : at + UP_TO_BODY_CRC] = np.frombuffer(stored_crc(plan.corrected[offset]), np.uint8)
     return taken.tobytes()

@@ -9,11 +9,10 @@ from contextlib import suppress
 import numpy as np
 
 from native_reader.errors import StoreDamaged
-from native_reader.layout.record import Numbers
+from native_reader.layout.record import UP_TO_BODY_CRC, UP_TO_MAGIC, Numbers
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.records.walk import CHUNK, ReadWalk
-from native_reader.repair.checksums import CRC_AT, CRC_SIZE
 from native_reader.repair.moved_proof import compare_moved
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import Reading
@@ -106,10 +105,10 @@ def _whole_ranges(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int,
 
 def _but_checksums(plan: RepairPlan, base: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """These ranges without the checksums that are corrected."""
-    corrected = np.array(sorted(plan.corrected), np.int64) - base + CRC_AT
+    corrected = np.array(sorted(plan.corrected), np.int64) - base + UP_TO_MAGIC
     for start, stop in ranges:
         mine = corrected[(corrected >= start) & (corrected < stop)].tolist()
-        yield from zip([start, *(at + CRC_SIZE for at in mine)], [*mine, stop], strict=True)
+        yield from zip([start, *(at + UP_TO_BODY_CRC - UP_TO_MAGIC for at in mine)], [*mine, stop], strict=True)
 
 
 def _check_holes(plan: RepairPlan, new: StoreFiles, place: str) -> None:

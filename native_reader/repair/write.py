@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from native_reader.broker.checkpoint import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.layout.record import UP_TO_MAGIC, stored_crc
 from native_reader.repair import disk
-from native_reader.repair.checksums import CRC_AT, CRC_SIZE
 from native_reader.repair.filling import content_of
 from native_reader.repair.indexes import write_index
 from native_reader.repair.log_shape import Hole
@@ -114,7 +114,7 @@ def _correct(plan: RepairPlan, path: str, base: int) -> None:
     if mine:
         with disk.changed(path, plan.shape.size) as file:
             for offset, checksum in mine.items():
-                disk.put(file, offset - base + CRC_AT, checksum.to_bytes(CRC_SIZE))
+                disk.put(file, offset - base + UP_TO_MAGIC, stored_crc(checksum))
 
 
 def _zero(file: int, start: int, stop: int) -> None:
