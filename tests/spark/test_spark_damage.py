@@ -10,6 +10,7 @@ from chispa import assert_df_equality
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from support.effort import mostly_long
 from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
@@ -37,7 +38,7 @@ def load(spark: SparkSession, path: Path, **options: object) -> DataFrame:
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("most", ["1500", "128m"])
+@pytest.mark.parametrize("most", mostly_long(["1500", "128m"], "1500"))
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
 @pytest.mark.parametrize("crc", [False, True])
 def test_each_mode_gives_the_rows_of_the_engine(spark: SparkSession, broken: Path, mode: str, most: str, crc: bool) -> None:

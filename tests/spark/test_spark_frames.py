@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 from pysparks import PLANS_ONCE
 from same import assert_same_rows
 from support import golden
-from support.effort import at_effort, mostly_long
+from support.effort import at_effort, mostly_long, thinned
 from support.own_stores import NAMES as OWN_STORES
 from support.own_stores import STORES
 from support.stores import files_of, log_of, message, on_disk
@@ -41,7 +41,7 @@ def expected(path: Path, **options: object) -> pa.Table:
 
 
 @pytest.mark.parametrize("columns", ["*", "heads", "store,physical_offset,body", None])
-@pytest.mark.parametrize("most", ["400k", "128m"])
+@pytest.mark.parametrize("most", mostly_long(["400k", "128m"], "400k"))
 def test_spark_gives_the_rows_of_the_engine(spark: SparkSession, varied: Path, columns: str | None, most: str) -> None:
     frame = load(spark, varied, maxPartitionBytes=most, **({} if columns is None else {"columns": columns}))
     found = frame.toArrow()
@@ -96,7 +96,7 @@ OPTIONS: list[tuple[dict[str, object], dict[str, object]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("asked", "meant"), OPTIONS, ids=",".join)
+@pytest.mark.parametrize(("asked", "meant"), thinned(OPTIONS, 8), ids=",".join)
 def test_options_have_the_same_effect_as_in_python(
     spark: SparkSession, kept: Path, asked: dict[str, object], meant: dict[str, object]
 ) -> None:
@@ -218,7 +218,9 @@ def test_a_frame_used_twice_joined_with_itself_cached_and_repartitioned(spark: S
     assert (cached.count(), cached.filter("queue_offset < 5").count()) == (40, 5)
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Shanghai", "Australia/Lord_Howe"])
+@pytest.mark.parametrize(
+    "zone", mostly_long(["UTC", "America/New_York", "Asia/Shanghai", "Australia/Lord_Howe"], "America/New_York", "Australia/Lord_Howe")
+)
 def test_times_are_the_same_in_every_session_zone(spark: SparkSession, tmp_path: Path, zone: str) -> None:
     # Around both clock changes in New York, and with milliseconds.
     moments = [1_762_063_200_000 + 600_000 * step for step in range(24)] + [1_772_953_200_123 + 600_000 * step for step in range(24)]

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import datasource as spark_filters
 from pyspark.sql import functions as F
 from same import assert_same_rows
-from support.effort import WHOLE, at_effort, mostly_long
+from support.effort import WHOLE, at_effort, mostly_long, thinned
 from support.golden import FOLDER, OF_EACH_KIND, unpack
 from support.golden import STORES as GOLDEN
 from support.own_stores import NAMES, STORES
@@ -76,7 +76,7 @@ FILTERS = {
 }
 
 
-@pytest.mark.parametrize("text", FILTERS)
+@pytest.mark.parametrize("text", thinned(FILTERS, 9))
 def test_each_filter_gives_the_same_rows(pushing: SparkSession, kept: Path, text: str) -> None:
     frame = pushed(pushing, kept).filter(text)
     assert len(accepted(frame)) >= FILTERS[text]
