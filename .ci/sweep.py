@@ -30,7 +30,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "brokers": tuple(f"tests/brokers/test_{name}.py" for name in ("brokers", "live_stores", "recovery", "started_stores", "tables")),
     "repaired": ("tests/brokers/test_repaired_stores.py", "tests/repair"),
     "followed": ("tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py", "tests/brokers/test_lake.py"),
-    "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "recipes", "s3", "stream")),
+    "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "damage", "recipes", "s3", "stream")),
     "jobs": tuple(f"tests/spark/test_{name}.py" for name in ("demo", "spark_blocks", *OF_JOBS)),
     "others": ("tests/broker", "tests/cli", "tests/docs/test_blocks.py", "tests/promises/test_hole_tail_or_stale.py"),
     "kills": ("tests/spark/test_stream_kills.py",),
