@@ -457,7 +457,7 @@ class Store:
 
         Raises:
             OptionError: An argument is invalid, or there are several stores.
-            RepairError: As for `repair`; or there is no such topic.
+            RepairError: As for `repair`; or the store lacks a topic.
             ExportError: A file cannot be written.
 
         Examples:

@@ -137,7 +137,7 @@ def test_a_folder_that_is_a_disk(store: Path, folder: Path, monkeypatch: pytest.
 
 
 def test_a_store_with_the_name_of_an_unfinished_one(tmp_path: Path) -> None:
-    """Nobody must be told to delete the damaged store."""
+    """The damaged store is never offered for deletion."""
     found = unpack("5.5.0-killed", tmp_path, STORES).root.rename(tmp_path / "new.repairing")
     with pytest.raises(nr.OptionError, match="is inside the store"):
         nr.open(found).repair(tmp_path / "new")
