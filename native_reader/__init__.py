@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from native_reader.api import Store, open
+from native_reader.api import Store, diff, open
 from native_reader.errors import (
     DataLoss,
     ExportError,
@@ -26,6 +26,7 @@ from native_reader.scan.run import Run
 
 if TYPE_CHECKING:
     from native_reader.arrivals import Arrivals
+    from native_reader.compare import Diff
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
     from native_reader.repair import Repaired
@@ -36,6 +37,7 @@ __all__ = [
     "Arrivals",
     "DataLoss",
     "Diagnosis",
+    "Diff",
     "Explanation",
     "ExportError",
     "Exported",
@@ -58,6 +60,7 @@ __all__ = [
     "UnreadableError",
     "UseError",
     "Verification",
+    "diff",
     "kernel_info",
     "open",
 ]
@@ -70,6 +73,10 @@ def __getattr__(name: str) -> Any:
             from native_reader.arrivals import Arrivals
 
             return Arrivals
+        case "Diff":
+            from native_reader.compare import Diff
+
+            return Diff
         case "Diagnosis":
             from native_reader.doctor import Diagnosis
 

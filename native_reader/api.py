@@ -29,6 +29,7 @@ from native_reader.text import names_of
 # Not every program needs these, and they would make its start slower.
 if TYPE_CHECKING:
     from native_reader.arrivals import Arrivals
+    from native_reader.compare import Diff
     from native_reader.doctor import Diagnosis
     from native_reader.document import Document
     from native_reader.facts import Facts
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from native_reader.rescue import Rescued
     from native_reader.verification import Verification
 
-__all__ = ["COLUMNS_OF", "DEFAULT_COLUMNS", "TABLE_NAMES", "Lazy", "Scan", "Store", "TableScan", "connect", "open", "selection_of"]
+__all__ = ["COLUMNS_OF", "DEFAULT_COLUMNS", "TABLE_NAMES", "Lazy", "Scan", "Store", "TableScan", "connect", "diff", "open", "selection_of"]
 
 _MOST_NAMES = 5
 COLUMNS_OF: Mapping[str, Mapping[str, ColumnSpec | MessageColumn]] = {
@@ -568,6 +569,42 @@ def open(
     if not paths and parts == StorePaths():
         raise OptionError("the path is missing. Pass a path, store_path_commit_log or broker_conf")
     return Store(paths, parts, config)
+
+
+def diff(a: Store | LocalPath, b: Store | LocalPath, /, **options: Any) -> Diff:
+    """Compare two stores: which messages has only one of them? Nothing is read yet.
+
+    A master and its slave, or a store and its copy, have the same records at the same offsets, so these are compared: topic, queue,
+    offsets, time, size and the body's checksum. After the point where two logs part, as after a failover, and in logs that share no
+    record, messages are compared by unique key. Damaged bytes are skipped, so what they held is missing.
+
+    Args:
+        a: A store, or what `open` takes.
+        b: The other one.
+        **options: Those of `messages` that select rows and say how they are read; without `columns` and `mode`.
+
+    Returns:
+        A lazy table with a row for each message that the other store lacks.
+
+    Raises:
+        OptionError: An option does not exist, its value is invalid, or there are several stores at a path.
+        PathError: There is no store at a path.
+
+    Examples:
+        >>> found = nr.diff("store", "damaged")
+        >>> found.to_table().group_by("topic").aggregate([("topic", "count")]).sort_by("topic").to_pylist()[0]
+        {'topic': 'orders', 'topic_count': 4}
+        >>> nr.diff("store", "store").to_table().num_rows
+        0
+    """
+    from native_reader.compare import Diff
+
+    taken = [each.name for each in options_of(MessageOptions) if each.name not in _OF_DIFF_ITSELF]
+    checked = _checked("a comparison", taken, options)
+    return Diff([(each if isinstance(each, Store) else open(each))._one("a comparison") for each in (a, b)], checked)
+
+
+_OF_DIFF_ITSELF = ("columns", "mode", "column_name_of_corrupt_record", "fail_on_data_loss", "tail")
 
 
 def connect(paths: Iterable[str], places: Mapping[str, Any]) -> None:

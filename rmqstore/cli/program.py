@@ -28,6 +28,7 @@ COMMANDS = {
     "rescue": "Save what can be read of a broken store, with a page about what was lost.",
     "repair": "Write a new store on which a broker runs, with every message that survived.",
     "extract": "Write a new store with the messages of some topics, for a broker elsewhere.",
+    "diff": "Compare two stores: what has a slave, a copy or an old master that the other lacks?",
     "verify": "Check that log, queues, index and configuration agree.",
     "report": "Write a page about a store, to look at and to send on.",
 }

@@ -116,7 +116,7 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
         scan = store.messages(**asked.of_messages(columns=columns))
         with closing(read.batches(scan)) as batches:
             for batch in batches:
-                tally.add(_keyed(batch, by, asked.zone))
+                tally.add(keyed(batch, by, asked.zone))
         deleted = DeletedInAll(store.stores)
         how = f"times in {zone or 'UTC'}, read in {_took(time.monotonic() - begun)}"
         _print(output, tally, by, top, deleted)
@@ -125,7 +125,7 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
     return read.code
 
 
-def _keyed(batch: pa.RecordBatch, by: tuple[str, ...], zone: tzinfo | None) -> pa.Table:
+def keyed(batch: pa.RecordBatch, by: tuple[str, ...], zone: tzinfo | None) -> pa.Table:
     """The keys of the messages, and what each adds."""
     import pyarrow as pa
 
@@ -159,7 +159,7 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, d
     looks = {"messages": NUMBER, "bytes": SIZE, "share": SHARE}
     looks |= {f"{name}_bytes": SIZE._replace(title=name) for name in ("mean", "largest")}
     looks |= {
-        f"{name}_store_timestamp": ColumnLook(partial(_minute, output.zone), is_number=False, title=name) for name in ("first", "last")
+        f"{name}_store_timestamp": ColumnLook(partial(minute_of, output.zone), is_number=False, title=name) for name in ("first", "last")
     }
     if "topic" in by:
         looks["topic"] = ColumnLook(partial(_topic, deleted), is_number=False)
@@ -201,7 +201,7 @@ def _deleted(tally: Tally, deleted: DeletedInAll, is_all: bool) -> str | None:
     return deleted_in_words([row["topic"] for row in rows], messages, size, is_all=is_all)
 
 
-def _minute(zone: tzinfo | None, moment: datetime) -> str:
+def minute_of(zone: tzinfo | None, moment: datetime) -> str:
     """A time for people: 2026-01-31 12:00."""
     return time_text(moment, zone)[:16]
 

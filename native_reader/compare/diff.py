@@ -1,0 +1,160 @@
+"""The difference of two stores: a lazy table of the messages that only one of them has, and what it says in a few lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from native_reader.compare.lacking import MISSING, NAMES, PARTED, READ_OF_LACKING, SCHEMA, Span, by_key, by_offset
+from native_reader.compare.overlap import READ, Overlap
+from native_reader.compare.steps import steps
+from native_reader.errors import UseError
+from native_reader.lazy import Lazy, Scan
+from native_reader.options import MessageOptions
+from native_reader.plan.estimate import SCAN
+from native_reader.scan.progress import Watch
+from native_reader.scan.read import DROPMALFORMED
+from native_reader.storage.store import StoreFiles
+from native_reader.text import Said, say, size_of
+
+SENTENCES = {
+    "side": "{name}: {store}, offsets {begin:,} to {end:,}",
+    "shared": "{records:,} {records:record|records} ({size}) are equal, at the same offsets",
+    "unshared": "the logs have no record at the same offset: their messages are compared by unique key",
+    "parted": "the logs part at offset {offset:,}: messages after it are compared by unique key",
+    "none": "no differences",
+    "only": "{count:,} {count:message is|messages are} only in {name}: {difference}",
+    "older": "older than the other log",
+    "newer": "newer than the other log",
+    "missing": "missing in the other log",
+    "changed": "another record is there in the other log",
+    "parted from": "stored after the logs parted",
+}
+"""What a comparison says, by kind, in English."""
+_OF_DIFFERENCE = {PARTED: "parted from"}
+
+
+class Diff(Lazy):
+    """The messages that only one of two stores has, one row each. It reads when it is used; a second use reads again.
+
+    `counts`, `parted_at`, `is_same` and `lines` are about the last use: read the rows first.
+
+    Examples:
+        >>> found = nr.diff("store", "damaged")
+        >>> found.to_table().num_rows, found.is_same, found.parted_at
+        (9, False, None)
+        >>> print(*found.lines(), sep="\\n")
+        a: file://.../store, offsets 0 to 130,742
+        ...
+    """
+
+    def __init__(self, stores: Sequence[StoreFiles], options: Mapping[str, Any]) -> None:
+        self._stores = tuple(stores)
+        self._options = replace(MessageOptions(**options), mode=DROPMALFORMED, fail_on_data_loss=False)
+        self._overlap: Overlap | None = None
+        self._spans: list[Span] = []
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their Arrow types."""
+        return SCHEMA
+
+    def __repr__(self) -> str:
+        one, other = (store.uri for store in self._stores)
+        read = "Not read yet" if self._overlap is None else f"{self._counts.total():,} differences"
+        return f"<Diff {one} and {other}: {read}. Next: .to_table(), .to_batches(), then .lines(), .counts, .parted_at, .is_same>"
+
+    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
+        """Read both logs, side by side, then again from their first difference on. Bodies are not compared, but their checksums are.
+
+        Args:
+            jobs: How many parts of each log are read in parallel.
+            progress: As for `Scan.to_batches`; it shows how far the first log is read.
+        """
+        self._overlap, self._counts = None, Counter()
+        scans = [self._scan(store, READ) for store in self._stores]
+        self._spans = [Span(store.min_offset, _end_of(scan)) for store, scan in zip(self._stores, scans, strict=True)]
+        overlap = Overlap.of(steps(scans[0].schema, *_read(scans, jobs, progress)))
+        for batch in self._lacking(overlap, jobs, progress):
+            self._counts.update(zip(batch["only_in"].to_pylist(), batch["difference"].to_pylist(), strict=True))
+            yield batch
+        self._overlap = overlap
+
+    def _lacking(self, overlap: Overlap, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
+        if overlap.differ_from is None:
+            return
+        if overlap.until is not None:
+            scans = [self._scan(store, READ_OF_LACKING, overlap.differ_from) for store in self._stores]
+            yield from by_offset(steps(scans[0].schema, *_read(scans, jobs, progress)), self._spans, overlap.parted_at)
+        if overlap.until is None or overlap.parted_at is not None:
+            start = overlap.parted_at or 0
+            yield from by_key(partial(self._messages, start, jobs), PARTED if start else MISSING)
+
+    def _messages(self, start: int, jobs: int, side: int) -> Iterator[pa.RecordBatch]:
+        return self._scan(self._stores[side], READ_OF_LACKING, start).to_batches(jobs)
+
+    def _scan(self, store: StoreFiles, columns: Sequence[str], start: int = 0) -> Scan:
+        """A read in the order of the log."""
+        asked = self._options.starting_physical_offset or 0
+        # What an index names comes first.
+        is_looked_up = any(self._options.values[name] is not None for name in ("keys", "msg_id", "where"))
+        access = SCAN if is_looked_up else self._options.access
+        start = max(asked, start)
+        return Scan((store,), replace(self._options, columns=list(columns), starting_physical_offset=start or None, access=access))
+
+    @property
+    def counts(self) -> Counter[tuple[str, str]]:
+        """The number of messages that only one store has, by that store (`a` or `b`) and the kind of difference."""
+        self._read()
+        return self._counts
+
+    @property
+    def parted_at(self) -> int | None:
+        """The offset where the logs part: after it, both have messages, and none at the same place. None if they do not."""
+        return self._read().parted_at
+
+    @property
+    def is_same(self) -> bool:
+        """Whether neither store has a message that the other lacks."""
+        return not self.counts
+
+    def lines(self) -> Iterator[str]:
+        """What was found, in a few lines."""
+        return (said.text(SENTENCES) for said in self.said())
+
+    def said(self) -> Iterator[Said]:
+        """The same, for other languages."""
+        overlap = self._read()
+        for name, store, span in zip(NAMES, self._stores, self._spans, strict=True):
+            yield say("side", name=name, store=store.uri, begin=span.begin, end=span.end)
+        if overlap.records:
+            yield say("shared", records=overlap.records, size=size_of(overlap.size))
+        if overlap.until is None and all(overlap.after):
+            yield say("unshared")
+        if overlap.parted_at is not None:
+            yield say("parted", offset=overlap.parted_at)
+        for (name, difference), count in sorted(self._counts.items()):
+            yield say("only", count=count, name=name, difference=say(_OF_DIFFERENCE.get(difference, difference)))
+        if self.is_same:
+            yield say("none")
+
+    def _read(self) -> Overlap:
+        if self._overlap is None:
+            raise UseError("a Diff counts what was read. Read all rows first, with .to_table() or .to_batches()")
+        return self._overlap
+
+
+def _end_of(scan: Scan) -> int:
+    ((_, end),) = scan.plan().ends
+    return end
+
+
+def _read(scans: Sequence[Scan], jobs: int, progress: Watch) -> Iterator[Iterator[pa.RecordBatch]]:
+    """The rows of both. One bar is enough: they are read side by side."""
+    return (scan.to_batches(jobs, progress if side == 0 else False) for side, scan in enumerate(scans))

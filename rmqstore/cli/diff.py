@@ -1,0 +1,87 @@
+"""`rmqstore diff`: the messages that only one of two stores has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from rmqstore.cli.asked import AS_JSON, FILTERS, READING, WHERE, Asked, takes
+from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.rows import NUMBER, SIZE, ColumnLook, Output
+from rmqstore.cli.stat import keyed, minute_of
+from rmqstore.cli.stderr import bar, clear, note, warnings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+HELP = """Compare two stores: what has one of them that the other lacks? For slaves, copies, backups and old masters. Kinds of differences:
+
+\b
+  older    from before the other log begins
+  newer    from after the other log ends
+  missing  the other log has no whole record there; or, between logs that share none, no message with that unique key
+  changed  the other log has another record there, or another size or checksum
+  parted   from after the point where the logs part, and the other log has no message with that unique key
+
+Logs that share offsets are compared by the heads of their records. --option verifyCrc=true checks bodies, too: those that are damaged
+are missing. Both logs are read once, and again from the first difference on. The exit code is 1 if there are differences.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore diff /data/master /data/slave
+  rmqstore diff /data/store s3://backup/store --by topic --by day
+  rmqstore diff /data/old-master /data/new-master --each --topic orders
+"""
+_BY = ("topic", "queue", "hour", "day")
+_KEYS = ("only_in", "difference")
+_MOST_GROUPS = 1_000_000
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@click.option("--by", multiple=True, type=click.Choice(_BY), default=("topic",), help="Group by this.  [default: topic]")
+@click.option("--each", is_flag=True, help="Print each message instead.")
+@takes((click.argument("paths", metavar="A B", nargs=-1, type=click.Path()),), FILTERS, WHERE, AS_JSON, READING)
+def diff(asked: Asked, by: tuple[str, ...], each: bool) -> int:
+    if len(asked.paths) != 2:
+        raise click.UsageError("A comparison needs two stores: rmqstore diff A B.", click.get_current_context())
+    import native_reader
+
+    output = Output(json=asked.as_json, zone=asked.zone)
+    with warnings():
+        found = native_reader.diff(*(replace(asked, paths=(path,)).open() for path in asked.paths), **asked.values())
+        batches = found.to_batches(asked.jobs, bar("comparing", "listing"))
+        if each:
+            output.batches(found.schema, batches, less=("body_crc", "inner_index", "uniq_key"))
+        else:
+            _print_groups(output, batches, tuple(dict.fromkeys(by)))
+        clear()
+    for line in found.lines():
+        note(line)
+    return CLEAN if found.is_same else FOUND
+
+
+def _print_groups(output: Output, batches: Iterator[pa.RecordBatch], by: tuple[str, ...]) -> None:
+    from native_reader.facts import Tally
+
+    tally = Tally((*_KEYS, *by), ("bytes", "messages", "records"), least=("first",), most=("largest", "last"), limit=_MOST_GROUPS)
+    for batch in batches:
+        rows = keyed(batch, by, output.zone)
+        for name in _KEYS:
+            rows = rows.append_column(name, batch[name])
+        tally.add(rows)
+    groups = tally.table()
+    columns = (*_KEYS, *by, "messages", "bytes", "first_store_timestamp", "last_store_timestamp")
+    looks = {"messages": NUMBER, "bytes": SIZE}
+    looks |= {
+        f"{name}_store_timestamp": ColumnLook(lambda moment: minute_of(output.zone, moment), is_number=False, title=name)
+        for name in ("first", "last")
+    }
+    ordered = [] if groups is None else groups.sort_by([(name, "ascending") for name in (*_KEYS, *by)]).to_batches(1000)
+    rows = (row for batch in ordered for row in batch.to_pylist())
+    output.rows(columns, ({**row, "first_store_timestamp": row["first"], "last_store_timestamp": row["last"]} for row in rows), looks)
+    if tally.forgotten_groups:
+        note("warning: too many groups. The smallest are only in the counts below")
