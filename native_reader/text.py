@@ -67,10 +67,12 @@ def size_of(count: float) -> str:
 
 
 def duration_of(seconds: float) -> str:
-    """`12 s`, `3:05 min`, `2:07 h`."""
+    """`12 s`, `3:05 min`, `2:07 h`, `5.2 days`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
+    if whole >= 172_800:
+        return f"{whole / 86_400:,.1f} days"
     return f"{whole // 60}:{whole % 60:02} min" if whole < 3600 else f"{whole // 3600}:{whole % 3600 // 60:02} h"
 
 

@@ -63,7 +63,9 @@ def attempt(read: Callable[[Tables], Made], tables: Tables) -> Made | Problem:
 class LagOfGroups:
     """Messages that groups have not consumed. `unknown`: offsets whose queue is not there; `ahead`: offsets after the end of a queue."""
 
-    groups: Tally = field(default_factory=lambda: Tally(("group", "topic"), ("lag", "queues"), most=("largest",)))
+    groups: Tally = field(
+        default_factory=lambda: Tally(("group", "topic"), ("lag", "queues", "expired"), least=("oldest",), most=("largest",))
+    )
     offsets: int = 0
     unknown: int = 0
     ahead: int = 0
@@ -72,14 +74,15 @@ class LagOfGroups:
 def read_lag(tables: Tables) -> LagOfGroups:
     """The table `consumer_offsets`, by group and topic."""
     lag = LagOfGroups()
-    for batch in tables.batches("consumer_offsets", "group", "topic", "lag"):
+    for batch in tables.batches("consumer_offsets", "group", "topic", "lag", "expired", "oldest_unread"):
         behind = batch["lag"]
         lag.offsets += len(batch)
         lag.unknown += behind.null_count
         lag.ahead += int(pc.sum(pc.less(behind, 0)).as_py() or 0)
         known = pc.max_element_wise(behind, 0)
         columns = {"group": batch["group"], "topic": batch["topic"], "lag": known, "largest": known, "queues": _ones(batch)}
-        lag.groups.add(pa.table(columns))
+        unread = {"expired": batch["expired"].fill_null(0), "oldest": batch["oldest_unread"].cast(pa.int64())}
+        lag.groups.add(pa.table(columns | unread))
     return lag
 
 

@@ -45,6 +45,10 @@ class Entries:
         firsts = np.concatenate(([0], np.cumsum(which)))[self.firsts] if len(self.firsts) else self.firsts
         return replace(self._taken(which), firsts=firsts)
 
+    def first(self) -> Entries:
+        """Only the first entry."""
+        return self.where(np.arange(len(self)) == 0)
+
     def place(self, which: int) -> tuple[int, int, int]:
         """Queue offset, physical offset and size of one entry."""
         return int(self.numbers[which]), int(self.offsets[which]), int(self.sizes[which])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,8 @@ import pyarrow as pa
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.properties import TAGS, parse, without_crc_trailer
 from native_reader.layout.queue_entry import java_hash
-from native_reader.records.sync import layout_at
-from native_reader.sides.copies import next_offset_of
+from native_reader.records.sync import RecordLayout, head_at, layout_at
+from native_reader.sides.bounds import Bounds, bounds_of
 from native_reader.sides.entries import Entries
 from native_reader.sides.queues import Queue, QueueReader, queue_named
 from native_reader.storage.store import Segment
@@ -25,29 +25,58 @@ _MOST_COUNTED = 4_000_000
 """Codes. With more, the rarest so far are left out, so a code that comes again is counted from there on."""
 _LARGEST_HASH = 2**31 - 1
 
+Got = TypeVar("Got")
+
 
 class QueueEnds:
-    """The queues of one store. Of copies of a queue, in files and in RocksDB, the one that ends last counts."""
+    """The queues of one store, whose log begins at offset `lowest`. Of copies, in files and in RocksDB, the one that ends last counts."""
 
-    def __init__(self, directories: Sequence[str]) -> None:
-        self._directories = directories
+    def __init__(self, directories: Sequence[str], lowest: int) -> None:
+        self._directories, self._lowest = directories, lowest
+        self._known: dict[tuple[str, int], tuple[Queue, Bounds] | None] = {}
 
     def next_offset(self, topic: str, queue_id: int) -> int | None:
         """The queue offset after the last entry; None if there is no such queue."""
-        return max((end for _, end in self._copies(topic, queue_id)), default=None)
+        found = self._found(topic, queue_id)
+        return None if found is None else found[1].max_offset
+
+    def unread(self, topic: str, queue_id: int, committed: int) -> Unread | None:
+        """What remains for a group; None if there is no such queue."""
+        found = self._found(topic, queue_id)
+        if found is None:
+            return None
+        queue, bounds = found
+        begin, first = max(committed, bounds.min_offset), None
+        if begin < bounds.max_offset:
+            with QueueReader(queue, strict=True) as reader:
+                entry = reader.entry_from(begin)
+            first = int(entry.offsets[0]) if len(entry) and self._lowest <= entry.offsets[0] else None
+        return Unread(bounds.min_offset, max(0, bounds.min_offset - committed), first)
 
     def entries_from(self, topic: str, queue_id: int, number: int) -> Iterator[tuple[Queue, Entries]]:
         """The entries from that queue offset on, in pieces, with the queue."""
-        queue, _ = max(self._copies(topic, queue_id), key=lambda copy: copy[1], default=(None, 0))
-        if queue is not None:
-            with QueueReader(queue, strict=True) as reader:
-                yield from ((queue, entries) for entries in reader.entries_from(number))
+        found = self._found(topic, queue_id)
+        if found is not None:
+            with QueueReader(found[0], strict=True) as reader:
+                yield from ((found[0], entries) for entries in reader.entries_from(number))
 
-    def _copies(self, topic: str, queue_id: int) -> list[tuple[Queue, int]]:
-        """Each copy of a queue, and its end."""
-        queues = [queue_named([directory], topic, queue_id) for directory in self._directories]
-        ends = [(queue, next_offset_of(queue)) for queue in queues if queue is not None]
-        return [(queue, end) for queue, end in ends if end >= 0]
+    def _found(self, topic: str, queue_id: int) -> tuple[Queue, Bounds] | None:
+        """A queue, and where it begins and ends. Several groups read the same one."""
+        if (topic, queue_id) not in self._known:
+            queues = [queue_named([directory], topic, queue_id) for directory in self._directories]
+            copies = [(queue, bounds) for queue in queues if queue is not None and (bounds := bounds_of(queue, self._lowest)) is not None]
+            self._known[topic, queue_id] = max(copies, key=lambda copy: copy[1].max_offset, default=None)
+        return self._known[topic, queue_id]
+
+
+class Unread(NamedTuple):
+    """What a group has not read. `expired`: messages of it whose records are no longer in the log; `first`: the offset in the log of
+    the first one that is, None if there is none or its entry cannot be read.
+    """
+
+    min_offset: int
+    expired: int
+    first: int | None
 
 
 class Tagged(NamedTuple):
@@ -98,15 +127,29 @@ def _tag_of(segments: Sequence[Segment], tagged: Tagged, max_record_bytes: int) 
 
 
 def _tag_at(segments: Sequence[Segment], offset: int, max_record_bytes: int) -> str | None:
+    def tag_in(window: Window, layout: RecordLayout, _: int) -> str | None:
+        if layout.size > max_record_bytes:
+            return None
+        return parse(without_crc_trailer(window.peek(layout.properties_at, layout.properties_size))).get(TAGS)
+
+    return _of_record(segments, offset, tag_in)
+
+
+def store_time_at(segments: Sequence[Segment], offset: int) -> int | None:
+    """The store time of the record at that offset of the log, in milliseconds; None if there is no such record."""
+    return _of_record(segments, offset, lambda window, _, position: int(head_at(window, position)["store_timestamp"]))
+
+
+def _of_record(segments: Sequence[Segment], offset: int, get: Callable[[Window, RecordLayout, int], Got | None]) -> Got | None:
+    """What `get` returns for the record at that offset; None if it cannot be read."""
     which = bisect_right(segments, offset, key=lambda segment: segment.base) - 1
     if which < 0 or not 0 <= offset - segments[which].base - segments[which].frame < segments[which].size:
         return None
     segment = segments[which]
     try:
         with Window(segment, 0) as window:
-            layout = layout_at(window, offset - segment.base - segment.frame)
-            if layout is None or layout.size > max_record_bytes:
-                return None
-            return parse(without_crc_trailer(window.peek(layout.properties_at, layout.properties_size))).get(TAGS)
+            position = offset - segment.base - segment.frame
+            layout = layout_at(window, position)
+            return None if layout is None else get(window, layout, position)
     except OSError:  # deleted meanwhile or unreadable
         return None

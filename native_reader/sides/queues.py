@@ -191,15 +191,23 @@ class QueueReader:
 
     def entries_from(self, number: int) -> Iterator[Entries]:
         """The entries of the messages at queue offset `number` and after, in pieces."""
-        first, stop = 0, self.bound()
-        if not self._queue.batch:
-            after = [file.base + file.units > number for file in self._queue.files]
-            which = after.index(True) if True in after else len(after)
-            first = self._firsts[which] + (max(0, number - self._queue.files[which].base) if which < len(after) else 0)
-        step = _PIECE // self.width
-        for begin in range(first, stop, step):
+        stop, step = self.bound(), _PIECE // self.width
+        for begin in range(0 if self._queue.batch else self._place_of(number), stop, step):
             entries = self.read(begin, min(begin + step, stop))
             yield entries.where(entries.numbers + entries.counts > number)
+
+    def entry_from(self, number: int) -> Entries:
+        """The entry of the message at queue offset `number`, or the first one after it; none if that is not a record's."""
+        if self._queue.batch:  # few entries, each with many messages
+            return next((entries.first() for entries in self.entries_from(number) if len(entries)), NO_ENTRIES)
+        place = self._place_of(number)
+        return self.read(place, place + 1) if place < self.bound() else NO_ENTRIES
+
+    def _place_of(self, number: int) -> int:
+        """The place of a queue offset, or that after the gap in which it is; not for entries of batches."""
+        after = [file.base + file.units > number for file in self._queue.files]
+        which = after.index(True) if True in after else len(after)
+        return self._firsts[which] + (max(0, number - self._queue.files[which].base) if which < len(after) else 0)
 
     def bound(self) -> int:
         """A place after which nothing is written: brokers preallocate files."""

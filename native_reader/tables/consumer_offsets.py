@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
-from native_reader.columns.spec import ColumnSpec
+from native_reader.columns.makers import timestamps
+from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.queue_entry import lite_topic_of
 from native_reader.scan.read import Projection
-from native_reader.sides.lag import QueueEnds, tag_texts, waiting_by_tag
+from native_reader.sides.lag import QueueEnds, store_time_at, tag_texts, waiting_by_tag
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Table, TableRequest, batches_of
 
@@ -29,12 +31,17 @@ OFFSETS_COLUMNS = _NAMES | {
     "committed": ColumnSpec(pa.int64(), "queue offset of the next message to consume"),
     "max": ColumnSpec(pa.int64(), "queue offset of the next message that the queue will get; null if the queue has no files"),
     "lag": ColumnSpec(pa.int64(), "`max - committed`; negative if the queue has lost its newest entries"),
+    "min": ColumnSpec(pa.int64(), "queue offset of the first message in the queue that has not expired; null if the queue has no files"),
+    "expired": ColumnSpec(pa.int64(), "how many messages of the lag have expired: the group never gets them"),
+    "oldest_unread": ColumnSpec(TIMESTAMP, "when the first message was stored that the group has not read and that is still in the log"),
     "pulled": ColumnSpec(pa.int64(), "queue offset of the next message to deliver (5.0 and later)"),
     "is_broadcast": ColumnSpec(pa.bool_(), "whether each consumer of the group gets every message; `committed` is that of the slowest"),
     "file": ColumnSpec(pa.string(), "URI of the file or database with this offset"),
     "parent_topic": ColumnSpec(pa.string(), "of the queue of a lite topic (5.5.0): the topic that its messages were sent to"),
     "lite_topic": ColumnSpec(pa.string(), "of such a queue: the lite topic"),
 }
+_OF_UNREAD = {"min", "expired", "oldest_unread"}
+"""Each needs a few reads of its own."""
 TAGS_COLUMNS = _NAMES | {
     "tags_code": ColumnSpec(pa.int32(), "the hash of the tag, from the queue; 0 without a tag; null if the queue does not have it"),
     "tag": ColumnSpec(pa.string(), "the tag of the first such message; null without a tag, or if it cannot be read"),
@@ -58,7 +65,9 @@ class _Offsets(NamedTuple):
 
 
 def _parts(request: TableRequest) -> list[_Offsets]:
-    """Without the segments: a store can have thousands."""
+    """Without the segments, if the log is not looked at: a store can have thousands."""
+    if request.columns is None or _OF_UNREAD & set(request.columns):
+        return _parts_with_logs(request)
     return list(_offsets_of(*(replace(store, segments=()) for store in request.stores)))
 
 
@@ -78,21 +87,28 @@ def _order(each: GroupOffset) -> tuple[str, bool, str, int]:
 
 
 def _offset_rows(part: _Offsets, projection: Projection) -> list[dict[str, object]]:
-    rows, known, queues = [], dict[tuple[str, int], int | None](), QueueEnds(part.store.queues)
+    rows, queues = [], QueueEnds(part.store.queues, part.store.first_record)
     for each in _measured(part, projection):
-        end = None
-        if each.queue_id is not None:
-            queue = each.topic, each.queue_id
-            if queue not in known:
-                known[queue] = queues.next_offset(*queue)
-            end = known[queue]
+        end = None if each.queue_id is None else queues.next_offset(each.topic, each.queue_id)
         lag = None if end is None or each.committed is None else end - each.committed
+        unread = _unread(part.store, queues, each) if _OF_UNREAD & set(projection.columns) else {}
         rows.append(
             _names(part.store, each)
             | {"committed": each.committed, "max": end, "lag": lag, "pulled": each.pulled}
-            | {"is_broadcast": each.is_broadcast, "file": each.file}
+            | {"is_broadcast": each.is_broadcast, "file": each.file, **unread}
         )
     return rows
+
+
+def _unread(store: StoreFiles, queues: QueueEnds, each: GroupOffset) -> dict[str, object]:
+    found = None
+    if each.queue_id is not None and each.committed is not None:
+        found = queues.unread(each.topic, each.queue_id, each.committed)
+    if found is None:
+        return {}
+    time = None if found.first is None else store_time_at(store.segments, found.first)
+    (oldest,) = timestamps(np.array([0 if time is None else time]), np.array([time is None])).to_pylist()
+    return {"min": found.min_offset, "expired": found.expired, "oldest_unread": oldest}
 
 
 def _tag_batches(part: _Offsets, projection: Projection) -> Iterator[pa.RecordBatch]:
@@ -101,7 +117,7 @@ def _tag_batches(part: _Offsets, projection: Projection) -> Iterator[pa.RecordBa
 
 def _tag_rows(part: _Offsets, projection: Projection) -> Iterator[dict[str, object]]:
     store = part.store
-    queues = QueueEnds(store.queues)
+    queues = QueueEnds(store.queues, store.first_record)
     for each in _measured(part, projection):
         if each.queue_id is None or each.committed is None:
             continue

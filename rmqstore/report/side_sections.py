@@ -8,6 +8,8 @@ from rmqstore.report.blocks import NUMBER, TEXT, TOP, Columns, name, note, part,
 from rmqstore.report.markup import Markup
 from rmqstore.report.words import Words
 
+_LAG = ("lag_column", "largest_lag", "lag_expired", "oldest_unread")
+
 
 def lag(facts: Facts, words: Words) -> Markup:
     """Lag by group."""
@@ -20,6 +22,7 @@ def lag(facts: Facts, words: Words) -> Markup:
         words,
         "lag",
         note(words.say("lag_note")),
+        times_in(words, facts.settings.zone_name),
         _groups(found, words),
         note(words.say("lag_unknown", count=found.unknown)) if found.unknown else None,
         note(words.say("lag_ahead", count=found.ahead)) if found.ahead else None,
@@ -31,14 +34,19 @@ def _groups(found: LagOfGroups, words: Words) -> Markup:
     behind = [row for row in top.rows if row["lag"]]
     if not behind:
         return note(words.say("lag_zero"))
-    columns = _columns(words, ("group", "topic"), ("queues", "lag_column", "largest_lag"))
+    columns = _columns(words, ("group", "topic"), ("queues", *_LAG))
     rows = [
-        (name(words, row["group"]), name(words, row["topic"]), *(number_of(row[key]) for key in ("queues", "lag", "largest")))
+        (
+            name(words, row["group"]),
+            name(words, row["topic"]),
+            *(number_of(row[key]) for key in ("queues", "lag", "largest", "expired")),
+            _time(row, "oldest", words),
+        )
         for row in behind
     ]
     others = None
     if top.groups and top.others["lag"]:
-        sums = (number_of(top.others["queues"]), number_of(top.others["lag"]), None)
+        sums = (number_of(top.others["queues"]), number_of(top.others["lag"]), None, number_of(top.others["expired"]), None)
         others = (words.say("others", count=top.groups), None, *sums)
     return table(columns, rows, others)
 

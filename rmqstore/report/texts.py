@@ -203,9 +203,12 @@ TEXTS: dict[str, tuple[str, str]] = {
     "lag": ("Lag by consumer group", "各消费组的消息堆积"),
     "lag_column": ("Lag", "堆积"),
     "largest_lag": ("Largest in one queue", "最大堆积"),
+    "lag_expired": ("Expired of it", "其中已过期"),
+    "oldest_unread": ("Oldest unread", "最早未消费消息"),
     "lag_note": (
-        "Lag is the number of queue offsets between a group's offset and the end of the queue.",
-        "堆积量 = 队列最大位点 − 消费位点。",
+        "Lag is the number of queue offsets between a group's offset and the end of the queue. Those of them that expired are lost "
+        "for the group.",
+        "堆积量 = 队列最大位点 − 消费位点。其中已过期的消息，该消费组无法再消费。",
     ),
     "lag_none": ("The store has no consumer offsets.", "此存储中没有消费位点。"),
     "lag_zero": ("No group is behind.", "没有消费组存在堆积。"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from cut_logs import keep_truncated, old_records
@@ -32,8 +33,11 @@ def slave(recipe: Recipe, home: Path, target: Path) -> Answers:
     return lines
 
 
-def failover(recipe: Recipe, home: Path, target: Path) -> Answers:
-    """A master is killed that had more records than its slave. The slave becomes master, and the old master copies its log."""
+def failover(recipe: Recipe, home: Path, target: Path, parted: Callable[[Path, Path], None] = lambda old, new: None) -> Answers:
+    """A master is killed that had more records than its slave. The slave becomes master, and the old master copies its log.
+
+    `parted`: gets the stores of both before that.
+    """
     java, controller = Java(recipe.version), free_port()
     members = {**recipe.settings, "enableControllerMode": "true", "controllerAddr": f"127.0.0.1:{controller}", **_SOON}
     with name_server(java, home, **_controller(home, controller)) as address:
@@ -50,6 +54,7 @@ def failover(recipe: Recipe, home: Path, target: Path) -> Answers:
             old.kill()
             new.start()
             lines += sent(new, "plain", 20, seed=SEED + 2)
+            parted(old.store, new.store)
             old.launch()
             await_the_same_log(old, new)
             time.sleep(11)  # the checkpoint has the newest store time

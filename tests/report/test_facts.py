@@ -81,12 +81,19 @@ def _the_other_tables(store: nr.Store, facts: Facts) -> None:
 
     assert isinstance(facts.lag, LagOfGroups)
     offsets = store.table("consumer_offsets").to_table().to_pylist()
-    lags = Counter[tuple[object, object]]()
+    lags, expired, oldest = Counter[tuple[object, object]](), Counter[tuple[object, object]](), dict[tuple[object, object], int]()
     for row in offsets:
-        lags[row["group"], row["topic"]] += max(0, row["lag"] or 0)
+        group = row["group"], row["topic"]
+        lags[group] += max(0, row["lag"] or 0)
+        expired[group] += row["expired"] or 0
+        if row["oldest_unread"] is not None:
+            oldest[group] = min(oldest.get(group, 1 << 62), round(row["oldest_unread"].timestamp() * 1_000_000))
     assert facts.lag.offsets == len(offsets)
     assert facts.lag.unknown == sum(row["lag"] is None for row in offsets)
-    assert {(row["group"], row["topic"]): row["lag"] for row in facts.lag.groups.top(1000).rows} == lags
+    groups = {(row["group"], row["topic"]): row for row in facts.lag.groups.top(1000).rows}
+    assert {group: row["lag"] for group, row in groups.items()} == lags
+    assert {group: row["expired"] for group, row in groups.items()} == expired
+    assert {group: row["oldest"] for group, row in groups.items() if row["oldest"] is not None} == oldest
 
     assert isinstance(facts.pending, Pending)
     delayed = Counter[tuple[object, object]]()

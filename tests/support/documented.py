@@ -17,12 +17,13 @@ NOT_RUN = "(not run yet)"
 """Instead of an output that is still to be filled in. A test refuses it."""
 _VARIES = (
     (re.compile(r"in \d+(\.\d)? s$", re.MULTILINE), "in … s"),
+    (re.compile(r" +[\d.,]+ days$", re.MULTILINE), " … days"),
     (re.compile(r"files? of [\d.,]+ \w+ in "), "files of … in "),
     (re.compile(r"(?<= free), the rest is reserved by [^;\n]*"), ""),
     (re.compile(r"\(\d+ %\)(?= used,.*\bfree$)", re.MULTILINE), "(… %)"),
     (re.compile(r"(?<=[\d ])[\d.,]+ (?:bytes|[KMGT]iB)(?=.*\bfree$)", re.MULTILINE), "…"),
 )
-"""Times, the sizes of compressed files, and blocks of a file system."""
+"""Times, ages, the sizes of compressed files, and blocks of a file system."""
 
 
 def commands_in(text: str) -> Iterator[tuple[str, str]]:

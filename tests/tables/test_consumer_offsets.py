@@ -73,6 +73,27 @@ def test_offsets_and_ends_of_queues_are_those_of_the_broker(golden_store: Get, n
 
 
 @pytest.mark.parametrize("name", STORES)
+def test_what_remains_for_a_group_is_counted_from_queues_and_records(golden_store: Get, name: str) -> None:
+    store = opened(golden_store(name))
+    read = store.messages(columns="physical_offset,store_timestamp", mode="DROPMALFORMED").to_table()
+    times = {row["physical_offset"]: row["store_timestamp"] for row in read.to_pylist()}
+    lowest = store.stores[0].first_record
+    kept: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
+    for row in rows_of(store, "queue_entries"):
+        if row["physical_offset"] >= lowest:
+            kept.setdefault((row["topic"], row["queue_id"]), []).append((row["queue_offset"], row["messages"], row["physical_offset"]))
+    for row in rows_of(store, "consumer_offsets"):
+        entries = sorted(kept.get((row["topic"], row["queue_id"]), ()))
+        if row["committed"] is None or row["max"] is None or not entries:
+            continue
+        first = entries[0][0]
+        assert row["min"] == first
+        assert row["expired"] == max(0, first - row["committed"])
+        unread = next((offset for number, count, offset in entries if number + count > row["committed"]), None)
+        assert row["oldest_unread"] == (None if unread is None else times.get(unread))
+
+
+@pytest.mark.parametrize("name", STORES)
 def test_the_lag_by_tag_is_counted_from_the_records(golden_store: Get, name: str) -> None:
     """Java's decoding of each record that the group has not consumed."""
     store = golden_store(name)
@@ -110,6 +131,29 @@ def orders(count: int = 10) -> Files:
     )
     log = log_of(messages)
     return files_of(log) | dispatched(log.placed)
+
+
+def test_a_group_behind_the_log_and_one_after_its_end() -> None:
+    """The first segment is gone: of ten messages, the queue still names all."""
+    files = orders(40)
+    first = min(name for name in files if "/commitlog/" in name)
+    memory = in_memory(with_offsets({name: files[name] for name in files if name != first}, {"offsetTable": {
+        "orders@behind": {0: 2}, "orders@within": {0: 30}, "orders@ready": {0: 40}, "orders@ahead": {0: 50}, "gone@behind": {0: 1},
+    }}))  # fmt: skip
+    store = nr.open(f"{memory.url}/store")
+    left = store.messages(columns="queue_offset,store_timestamp").to_table().to_pylist()
+    begin, times = left[0]["queue_offset"], {row["queue_offset"]: row["store_timestamp"] for row in left}
+    names = ("group", "min", "lag", "expired", "oldest_unread")
+    assert [tuple(row[name] for name in names) for row in rows_of(store, "consumer_offsets")] == [
+        ("ahead", begin, -10, 0, None),
+        ("behind", None, None, None, None),
+        ("behind", begin, 38, begin - 2, times[begin]),
+        ("ready", begin, 0, 0, None),
+        ("within", begin, 10, 0, times[30]),
+    ]
+    assert begin > 2
+    alone = store.table("consumer_offsets", columns="lag").to_table().column("lag").to_pylist()
+    assert alone == [-10, None, 38, 0, 10]
 
 
 def test_kinds_of_offsets() -> None:

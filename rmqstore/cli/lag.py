@@ -1,0 +1,106 @@
+"""`rmqstore lag`: which consumer groups are behind, since when, and what they have lost."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
+from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.rows import NUMBER, ColumnLook, Output
+from rmqstore.cli.stat import minute_of
+from rmqstore.cli.stderr import bar, clear, note, warnings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HELP = """Show how far consumer groups are behind, by group and topic, the largest lag first: from the offsets that the broker stored.
+
+\b
+  lag            messages between the group's offset and the end of the queue
+  expired        those of them that are no longer in the log: the group never gets them
+  behind         queues with a lag
+  oldest_unread  when the first message was stored that the group has not read
+
+A group with a tag filter skips messages: rmqstore tables STORE lag_by_tag counts them by tag. Nothing in the store says how fast a
+group consumes; two runs do. The log is not read, but for one record of each queue. The exit code is 1 if a queue is damaged.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore lag /data/store
+  rmqstore lag /data/store --by queue --where "group = 'billing'"
+  rmqstore lag /data/store --all --json
+"""
+_BY = {"topic": ("group", "topic"), "queue": ("group", "topic", "queue_id")}
+_READ = ("group", "topic", "queue_id", "lag", "expired", "oldest_unread")
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@click.option(
+    "--by", type=click.Choice(tuple(_BY)), default="topic", help="A row for each topic of a group, or each queue.  [default: topic]"
+)
+@click.option("--all", "is_all", is_flag=True, help="Also groups that are not behind.")
+@takes(PATHS, WHERE, AS_JSON, READING, PLACES)
+def lag(asked: Asked, by: str, is_all: bool) -> int:
+    from native_reader.facts import Tally
+
+    output, keys = Output(json=asked.as_json, zone=asked.zone), _BY[by]
+    tally = Tally(keys, ("lag", "expired", "behind"), least=("oldest_unread",), limit=None)
+    unknown = ahead = 0
+    with warnings() as warned:
+        table = asked.open().table("consumer_offsets", **asked.values(columns=list(_READ)))
+        for batch in table.to_batches(asked.jobs, progress=bar()):
+            rows = batch.to_pylist()
+            unknown += sum(row["lag"] is None for row in rows)
+            ahead += sum(row["lag"] is not None and row["lag"] < 0 for row in rows)
+            tally.add(_counted(batch, keys))
+        clear()
+    found = tally.table()
+    rows = [] if found is None else [row for batch in found.to_batches(1000) for row in batch.to_pylist()]
+    shown = [row for row in rows if is_all or row["lag"]]
+    _print(output, shown, keys)
+    if not asked.as_json:
+        _summarize(rows, shown, unknown, ahead)
+    return FOUND if warned.has_loss else CLEAN
+
+
+def _counted(batch: pa.RecordBatch, keys: tuple[str, ...]) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known = pc.max_element_wise(batch["lag"], 0)  # null counts as 0
+    counts = {"lag": known, "expired": batch["expired"].fill_null(0), "behind": pc.greater(known, 0).cast(pa.int64())}
+    return pa.table({name: batch[name] for name in keys} | counts | {"oldest_unread": batch["oldest_unread"]})
+
+
+def _print(output: Output, rows: list[dict[str, Any]], keys: tuple[str, ...]) -> None:
+    looks = dict.fromkeys(("lag", "expired", "behind"), NUMBER)
+    columns = (*keys, "lag", "expired", *(() if "queue_id" in keys else ("behind",)), "oldest_unread")
+    if output.is_terminal:
+        columns = (*columns, "age")
+        looks["age"] = ColumnLook(partial(_age, time.time()))
+        looks["oldest_unread"] = ColumnLook(partial(minute_of, output.zone), is_number=False)
+    output.rows(columns, ({**row, "age": row["oldest_unread"]} for row in rows), looks, ("behind", "oldest_unread"))
+
+
+def _age(now: float, moment: datetime) -> str:
+    from native_reader.text import duration_of
+
+    return duration_of(max(0, now - moment.timestamp()))
+
+
+def _summarize(rows: list[dict[str, Any]], shown: list[dict[str, Any]], unknown: int, ahead: int) -> None:
+    from native_reader.text import counted
+
+    if not rows:
+        note("the store has no consumer offsets")
+    elif len(shown) < len(rows):
+        note(f"{len(rows) - len(shown):,} others are not behind; --all shows them")
+    if unknown:
+        note(f"note: the lag of {counted(unknown, 'offset')} is not known: the queue has no files, or the position in it is not stored")
+    if ahead:
+        note(f"warning: {counted(ahead, 'offset')} after the end of the queue: it lost entries, or was copied before the offsets")
