@@ -9,13 +9,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from native_reader.checks import MOST_INT32, Duration, Instant, Size, plain
+from native_reader.columns.projection import FAILFAST, MODES, Projection
 from native_reader.columns.schema import projected
 from native_reader.errors import OptionError, option_name
 from native_reader.log.tail import AVAILABLE, TAILS
 from native_reader.plan.estimate import ACCESSES, AUTO, TRUST
 from native_reader.plan.planning import Planning
 from native_reader.predicate.sql import moment_zone
-from native_reader.scan.read import FAILFAST, MODES, Projection
 from native_reader.values import (
     ACCESS,
     COLUMN_NAMES,

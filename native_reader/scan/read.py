@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,11 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns import checksums
-from native_reader.columns.batches import CORRUPT_COLUMNS, BatchBuilder, corrupt_rows
+from native_reader.columns.batches import BatchBuilder, corrupt_rows
 from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.filter import Filter
+from native_reader.columns.projection import FAILFAST, PERMISSIVE, Projection
 from native_reader.columns.rows import Rows, number_of_messages, unwrapped
-from native_reader.columns.schema import properties_of, schema_of
+from native_reader.columns.schema import properties_of
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
@@ -35,8 +36,6 @@ from native_reader.storage.window import ReadRate, Window
 from native_reader.text import Said, say
 from native_reader.tuning import TUNING
 
-FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
-MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
 _LOGGED = 10
 """How many ranges of one split are logged one by one."""
 _STILL_THERE = (CHECKSUM, "unreadable", "too large")
@@ -49,37 +48,6 @@ SKIPPED = {
 }
 """Warnings about damage, by kind, in English."""
 """Marks log records about bytes that are not in the result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """What to return for each row, and the limits of the read.
-
-    `unpacks_batches`: each message of an inner batch is a row; otherwise the batch is one row, with the values of its record.
-    `advanced`: called with the number of bytes read since its last call.
-    """
-
-    columns: tuple[str, ...]
-    mode: str = FAILFAST
-    verify_crc: bool = False
-    max_record_bytes: int = 64 << 20
-    max_decompressed_bytes: int = 64 << 20
-    max_read_rate: int | None = None
-    fail_on_data_loss: bool = True
-    ignore_missing_files: bool = False
-    column_name_of_corrupt_record: str | None = None
-    unpacks_batches: bool = True
-    advanced: Callable[[int], None] | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of its batches."""
-        return schema_of(self.columns, self.column_name_of_corrupt_record)
-
-    @property
-    def has_damage_rows(self) -> bool:
-        """Whether damage is returned as rows."""
-        return self.mode == PERMISSIVE and any(name in self.columns for name in CORRUPT_COLUMNS)
 
 
 @dataclass(slots=True)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import ColumnSpec
 from native_reader.layout.queue_entry import lite_topic_of
-from native_reader.scan.read import Projection
 from native_reader.sides.lag import QueueEnds, tag_texts, waiting_by_tag
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Table, TableRequest, batches_of

@@ -15,6 +15,7 @@ from native_reader.sides.queues import topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.rocksdb_queues import database_of, why_unreadable
 from native_reader.storage.store import StoreFiles
+from native_reader.text import Said, verbatim
 from native_reader.verify.log import LogPart
 from native_reader.verify.queue_files import QueuePart
 from native_reader.verify.sides import QueueNumbering, Sides
@@ -50,10 +51,10 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[
     sides = _sides_of(store, end, planning)
     lost = None
     if end.lost is not None:
-        lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.text)
+        lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.what_and_why)
     gaps = tuple(read.missing())
-    unread = [why for database in store.databases if (why := why_unreadable(database)) is not None]
-    unread += [] if sides.directories else ["no queue was checked"]
+    unread = [verbatim(why) for database in store.databases if (why := why_unreadable(database)) is not None]
+    unread += [] if sides.directories else [Said("no queue checked")]
     yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None)
     begins, queues = recovery_begins(store), QueueNumbering(sides)
     for number, segment in enumerate(segments):

@@ -1,4 +1,4 @@
-"""Reasons for damage, what the engine says about damage and losses, and kinds of messages: in Chinese. The engine has the English."""
+"""What the engine says about damage, losses and files of settings, reasons for damage, and kinds of messages: in Chinese."""
 
 from __future__ import annotations
 
@@ -68,6 +68,24 @@ SENTENCES = {
     "copied before": "其后只有零或不完整的记录：日志的拷贝早于 consumequeue，或最后写入的页没有刷盘",
 }
 """What the engine says about damage and losses, by kind, in Chinese."""
+PROBLEMS = {
+    "file unreadable": "无法读取：{reason}",
+    "file too large": "有 {size:,} 字节，上限为 {limit:,}",
+    "file empty": "为空",
+    "file not json": "第 {position:,} 字节处不是 JSON（{expected}）",
+    "file not object": "应为对象，实际是{found}",
+    "file without key": "缺少键 '{key}'",
+    "key not object": "'{key}' 应为对象，实际是{found}",
+    "file missing": "缺失",
+    "an object": "对象",
+    "a list": "列表",
+    "a text": "文本",
+    "null": "null",
+    "other value": " {value}",
+    "with backup": "{name} {problem}；其 .bak 可读",
+    "without backup": "{name} {problem}；没有可读的 .bak",
+}
+"""What is wrong with a configuration file, by kind, in Chinese."""
 KINDS = {
     "prepared": "旧版半事务消息",
     "rollback": "旧版事务回滚",
