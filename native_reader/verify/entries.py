@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
 from native_reader.layout.record import Mask, Numbers
+from native_reader.plan.beside import Sides
 from native_reader.sides.entries import Entries
 from native_reader.sides.queues import QueueReader
 from native_reader.storage.rocksdb_queues import is_in_database
@@ -20,7 +21,7 @@ from native_reader.text import Said, say
 from native_reader.verify.cursors import COLUMNS, Cursor
 from native_reader.verify.findings import Findings
 from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Pairs, RecordFacts, within
-from native_reader.verify.sides import QueueNumbering, Sides
+from native_reader.verify.sides import QueueNumbering
 
 _SPREAD = 4
 """Entries are looked up by their numbers if those are at most this many times as many as the records."""

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from native_reader import kernel
 from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Index, Mask, Numbers
+from native_reader.plan.beside import Sides
 from native_reader.sides.index import Head, IndexFile, entries_in, index_files, read_head, room_of
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.text import Said, say
 from native_reader.verify.findings import Findings
 from native_reader.verify.records import Pairs, RecordFacts, within
-from native_reader.verify.sides import Sides
 
 _SEARCHED_AT_ONCE = 1024
 _LARGEST_HASH = 2**31 - 1

@@ -14,6 +14,7 @@ from native_reader.errors import DataLoss, StoreError, UnreadableError
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
 from native_reader.log.recovery import recovery_stops
 from native_reader.log.witness import is_live
+from native_reader.plan.beside import Sides
 from native_reader.plan.split import Split
 from native_reader.records.damages import FROM_PROPERTIES, SENTENCES, Damage
 from native_reader.records.sync import head_at
@@ -26,7 +27,7 @@ from native_reader.verify.entries import EntryCheck
 from native_reader.verify.findings import Findings
 from native_reader.verify.keys import KeyCheck
 from native_reader.verify.records import RecordFacts, RecordReader
-from native_reader.verify.sides import QueueNumbering, Sides
+from native_reader.verify.sides import QueueNumbering
 
 _NEVER = -(2**62)
 _MOST_HELD = 1 << 20

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_hash, is_written
+from native_reader.plan.beside import Sides
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, QueueFile, Topic, numbers_of, queue_in
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
@@ -18,7 +19,6 @@ from native_reader.storage.rocksdb_queues import is_in_database
 from native_reader.storage.store import is_segment_name
 from native_reader.text import Said, say, verbatim
 from native_reader.verify.findings import Findings
-from native_reader.verify.sides import Sides
 
 _PIECE = 4 << 20
 _EXT = "consumequeue_ext"

@@ -9,6 +9,7 @@ from native_reader.broker.config_files import damaged_files
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
+from native_reader.plan.beside import Sides
 from native_reader.plan.lost import BACK, Missing
 from native_reader.sides.index import index_files
 from native_reader.sides.index_database import has_rows, index_database
@@ -17,7 +18,7 @@ from native_reader.storage.rocksdb import is_database
 from native_reader.storage.rocksdb_queues import why_unreadable
 from native_reader.text import Said, joined, say, verbatim
 from native_reader.verify.findings import Findings
-from native_reader.verify.sides import QueueNumbering, Sides, last_entry
+from native_reader.verify.sides import QueueNumbering, last_entry
 
 _IN_ROCKSDB = ("topics", "subscriptionGroups", "consumerOffsets", "metadata", "rdb")
 
