@@ -15,7 +15,7 @@ CHECKSUM = "checksum"
 FROM_PROPERTIES = "zeros from properties"
 """The record before is whole by its lengths and its body's checksum."""
 PROPERTIES = "properties"
-OTHER_TAG, OTHER_KEYS = "other tag", "other keys"
+OTHER_TAG, OTHER_KEYS = "tag contradicted", "key contradicted"
 """A record that is whole by all that is in it."""
 REASONS = {
     "zeros": "zeros at the start of the range: pages that were never written, or were lost",

@@ -42,8 +42,8 @@ SENTENCES = {
     "too large": "记录有 {number:,} 字节，大于 max_record_bytes",
     "body checksum": "存储的消息体的校验和错误",
     "checksum": "记录的校验和错误",
-    "other tag": "记录完整，但其 tag 与消费队列条目不同：tag 已丢失，或条目错误",
-    "other keys": "记录完整，但没有索引为其记录的 key：key 已丢失，或条目错误",
+    "tag contradicted": "记录完整，但其 tag 与消费队列条目不同：tag 已丢失，或条目错误",
+    "key contradicted": "记录完整，但没有索引为其记录的 key：key 已丢失，或条目错误",
     MISSING: CHINESE[MISSING],
     # What is lost after the end of the log
     "named by queues": "{queues:,} 个队列中有 {records:,} 条记录位于日志末尾（偏移量 {end:,}）之后，直到偏移量 {until:,}",
