@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.checks import LARGEST, MOST_JOBS, whole
+from native_reader.columns.projection import Projection
 from native_reader.conditions import condition_on, predicate_of
 from native_reader.errors import UseError, spelled
 from native_reader.export.account import Exported
@@ -23,7 +24,6 @@ from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.progress import Watch
-from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles

@@ -6,6 +6,7 @@ from native_reader.doctor_texts import ENGLISH as DOCTOR
 from native_reader.errors import spelled
 from native_reader.start import ENGLISH as START
 from native_reader.verify.codes import CODES, SEVERITIES
+from native_reader.verify.words import OWN as FOUND
 
 RESULTS = {
     "rescue of": "Rescue of {stores}",
@@ -134,4 +135,4 @@ NEXT = {
         "and deletes the others from the copy."
     ),
 }
-ENGLISH = {**DOCTOR, **START, **RESULTS, **TITLES, **TABLES, **FILES, **NEXT}
+ENGLISH = {**DOCTOR, **START, **FOUND, **RESULTS, **TITLES, **TABLES, **FILES, **NEXT}

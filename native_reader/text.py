@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _LEAST_SHARE = 0.001
@@ -19,6 +20,24 @@ class Said(NamedTuple):
     def text(self, sentences: Mapping[str, str], write: Callable[[str], str] = str) -> str:
         """The sentence of that table. In it, `{count:is|are}` agrees with the number. `write`: how names are written."""
         return sentences[self.kind].format_map({name: _filled(value, sentences, write) for name, value in self.values})
+
+    def to_json(self) -> str:
+        """The same for a column of text."""
+        return json.dumps(_plain(self), ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> Said:
+        """What `to_json` made."""
+        return _said(json.loads(text))
+
+
+def _plain(said: Said) -> dict[str, object]:
+    return {"kind": said.kind, **{name: _plain(value) if isinstance(value, Said) else value for name, value in said.values}}
+
+
+def _said(plain: dict[str, Any]) -> Said:
+    values = ((name, _said(value) if isinstance(value, dict) else value) for name, value in plain.items() if name != "kind")
+    return Said(plain["kind"], tuple(values))
 
 
 def _filled(value: int | str | Said, sentences: Mapping[str, str], write: Callable[[str], str]) -> str | _Counted:

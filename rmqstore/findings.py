@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from native_reader import Verification
 from native_reader.errors import spelled
+from native_reader.text import Said
 from rmqstore.chinese.findings import CODES, SEVERITIES
+from rmqstore.chinese.found import CHINESE
 
 
 class InWords(NamedTuple):
@@ -15,7 +17,7 @@ class InWords(NamedTuple):
 
     severity: str
     found: tuple[str, ...]
-    """What was found at the first place. In Chinese, after the meaning of the code: the engine describes places in English."""
+    """What was found at the first place. In Chinese, after the meaning of the code, which is an English word."""
     advice: str
 
 
@@ -25,4 +27,4 @@ def in_words(row: Mapping[str, Any], language: str, spell: Callable[[str], str] 
     if language != "zh":
         return InWords(severity, (message,), Verification.advice(code, spell))
     meaning, advice = CODES[code]
-    return InWords(SEVERITIES[severity], (meaning, message), spelled(advice, spell))
+    return InWords(SEVERITIES[severity], (meaning, Said.from_json(row["details"]).text(CHINESE)), spelled(advice, spell))

@@ -9,12 +9,12 @@ from typing import Any
 
 import native_reader as nr
 from native_reader.api import Scan, Store, TableScan, connect, selection_of
+from native_reader.columns.projection import Projection
 from native_reader.columns.schema import CORRUPT_RECORD
 from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError, option_name
 from native_reader.options import PLACES, TABLE_OPTIONS, MessageOptions, Option, options_of, refuse_in_streams
 from native_reader.predicate.tree import EVERYTHING, Predicate
-from native_reader.scan.read import Projection
 from native_reader.stream import EARLIEST, LATEST, BatchLimit
 from native_reader.tables import TABLES
 from native_reader.tables.table import Selection, Table

@@ -29,13 +29,12 @@ from native_reader.layout.properties import (
     delay_level,
 )
 from native_reader.layout.record import BORN_IPV6, HEAD, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, Mask, at, born_host_at, store_host_at
-from native_reader.records.damages import CHECKSUM
+from native_reader.records.damages import PROPERTIES
 
 Maker = Callable[[Chunk], pa.Array]
 
 _UNDECODED = "body"
 """The reason in `corrupt_reason` if a body cannot be decompressed."""
-_PROPERTIES = "properties"
 """The reason if the properties end in zeros, as after a lost page: tags and keys may be lost."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
@@ -215,9 +214,9 @@ def corrupt_reason(chunk: Chunk) -> pa.Array:
     if chunk.columns.marks_failed:
         if chunk.rows.decoded is not None and not set(DECOMPRESSED).isdisjoint(chunk.columns.names):
             reasons[chunk.rows.decoded.rows[chunk.rows.decoded.sizes < 0]] = _UNDECODED
-        if chunk.rows.failed is not None:
-            reasons[np.isin(chunk.records.starts, chunk.rows.failed)] = CHECKSUM
+        for reason, starts in chunk.rows.faults.items():
+            reasons[np.isin(chunk.records.starts, starts)] = reason
         sizes = chunk.records.properties_size
         last = chunk.rows.source.u8[chunk.records.properties_at + np.maximum(sizes, 1) - 1]
-        reasons[(sizes > 0) & (last == 0) & (reasons == None)] = _PROPERTIES  # noqa: E711
+        reasons[(sizes > 0) & (last == 0) & (reasons == None)] = PROPERTIES  # noqa: E711
     return pa.array(reasons, pa.string())

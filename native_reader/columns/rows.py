@@ -6,8 +6,8 @@ replaced, and bodies and properties are inside the batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,14 +50,14 @@ class Decoded:
 class Rows:
     """Messages in order. `inner`: the place in an inner batch, -1 for other rows; None if no row is in a batch.
 
-    `failed`: start positions of the records that failed the checksum check and are kept.
+    `faults`: by reason of damage, the start positions of the records that have it and are kept.
     """
 
     source: PaddedBuffer
     records: Records
     inner: NDArray[np.int32] | None = None
     decoded: Decoded | None = None
-    failed: Index | None = None
+    faults: Mapping[str, Index] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -142,7 +142,7 @@ def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
     most = (TUNING.unpacked_at_once - len(rows.source.u8) * _PROPERTIES_COST) // (_ROW + rows.records.longest_topic)  # as in `_cuts`
     compiled = kernel.unwrapped(rows.records, rows.source.u8, most)
     if compiled is not None:
-        yield Rows(rows.source, *compiled, failed=rows.failed)
+        yield Rows(rows.source, *compiled, faults=rows.faults)
         return
     first, held, batches = 0, 0, list[_InnerBatch]()
     for row in rows.records.with_flag(INNER_BATCH).tolist():
@@ -209,7 +209,7 @@ def _messages(rows: Rows, source: PaddedBuffer, which: Index, units: Index, inne
     """Records, and messages of inner batches with their own fields in place of the record's."""
     compiled = kernel.messages(rows.records, source.u8, which, units, inner)
     if compiled is not None:
-        return Rows(source, compiled, inner, failed=rows.failed)
+        return Rows(source, compiled, inner, faults=rows.faults)
     records = rows.records.copied(which)
     is_inner = np.flatnonzero(inner >= 0)
     flags, *parts = Units.at(source.u8, units[is_inner])
@@ -218,7 +218,7 @@ def _messages(rows: Rows, source: PaddedBuffer, which: Index, units: Index, inne
     records.heads["body_size"][is_inner] = parts[1]
     for own, part in zip((records.body_at, records.body_size, records.properties_at, records.properties_size), parts, strict=True):
         own[is_inner] = part
-    return Rows(source, records, inner, failed=rows.failed)
+    return Rows(source, records, inner, faults=rows.faults)
 
 
 def _with_bodies_appended(source: PaddedBuffer, bodies: list[bytes | None]) -> tuple[PaddedBuffer, list[int | None]]:

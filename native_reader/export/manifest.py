@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from native_reader.columns.projection import Projection
 from native_reader.errors import ExportError, OptionError, option_name, shown
 from native_reader.export.target import Target
 from native_reader.plan.lost import Missing
@@ -15,7 +16,6 @@ from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import Predicate
 from native_reader.records.report import SegmentReport
-from native_reader.scan.read import Projection
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.text import say
 from native_reader.version import version

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from native_reader.columns.projection import Projection
 from native_reader.errors import ExportError, OptionError, StoreError, did_you_mean, shown
 from native_reader.export.account import (
     SUMMARY,
@@ -38,7 +39,7 @@ from native_reader.predicate.sql import moment_zone
 from native_reader.predicate.tree import Predicate
 from native_reader.records.report import Report
 from native_reader.scan.progress import Meter, PartMeter, Watch
-from native_reader.scan.read import Projection, Reading, Shared
+from native_reader.scan.read import Reading, Shared
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 

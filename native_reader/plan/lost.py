@@ -126,6 +126,11 @@ class Lost:
         return f"{self.what.text(WHAT)}. {self.why.text(WHY)}"
 
     @property
+    def what_and_why(self) -> Said:
+        """The same of one store: two sentences."""
+        return say("sentences", first=self.what, second=self.why)
+
+    @property
     def missing(self) -> Missing | None:
         """The offsets that no read finds; None if all of them are read as damage."""
         start = max(self.start, self.junk_end)

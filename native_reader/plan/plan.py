@@ -12,6 +12,7 @@ import numpy as np
 
 from native_reader.errors import DataLoss, option_name
 from native_reader.layout.record import ENTRY_HEAD
+from native_reader.plan.beside import Sides
 from native_reader.plan.estimate import AUTO, SCAN, AccessPath
 from native_reader.plan.keys import KeyLookup
 from native_reader.plan.lost import CheckedEnd, Lost, Missing, gap_in
@@ -105,6 +106,8 @@ class StoreRead:
     end_follows_record: bool = True
     places: Places | None = None
     """The only records to read, if an earlier pass saw them."""
+    sides: Sides | None = None
+    """What to compare the records with."""
 
     def gaps(self) -> list[tuple[int, int]]:
         """The ranges of offsets from `start` to `end` that no file covers."""
@@ -121,7 +124,7 @@ class StoreRead:
         start, end = max(0, (self.start or 0) - segment.base), max(0, min(self.end - segment.base, segment.size))
         path, stale = self.path, self.stale if 0 < end < segment.size else 0
         queues = () if path.access == SCAN else self.store.queues
-        how: dict[str, Any] = {"border": start, "stale": stale, "end_follows_record": self.end_follows_record}
+        how: dict[str, Any] = {"border": start, "stale": stale, "end_follows_record": self.end_follows_record, "sides": self.sides}
         return Split(self.store.uri, segment, start, segment.size, end, path.access, queues, path.share, **how)
 
 

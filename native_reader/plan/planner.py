@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from native_reader.plan.beside import compared_sides
 from native_reader.plan.ends import find_ends
 from native_reader.plan.estimate import SCAN, AccessPath, choose_access
 from native_reader.plan.keys import BY_KEY, look_up_keys
@@ -56,7 +57,9 @@ def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> Stor
     # The head of a record can have a wrong time, so access=scan does not use store times.
     is_timed = planning.access != SCAN and mentions(predicate, "store_timestamp")
     times = _times(store, read.end, predicate, planning) if is_timed else Times()
-    return replace(read, store=store, path=path, lookup=lookup, times=times)
+    is_compared = planning.compares and read.start is None  # a range is of a stream, and queues are behind a log that grows
+    sides = compared_sides(store, read.end, read.stale, planning) if is_compared else None
+    return replace(read, store=store, path=path, lookup=lookup, times=times, sides=sides)
 
 
 def _times(store: StoreFiles, end: int, predicate: Predicate, planning: Planning) -> Times:

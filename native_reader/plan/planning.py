@@ -13,6 +13,7 @@ class Planning:
     """The defaults are those of the options.
 
     `time_skew_tolerance`: how far store times may step back, in microseconds. `lenient`: damage does not stop the read.
+    `compares`: records are compared with the entries that name them.
     """
 
     access: str = AUTO
@@ -23,4 +24,5 @@ class Planning:
     time_skew_tolerance: int = 60_000_000
     max_hash_slot_num: int | None = None
     lenient: bool = False
+    compares: bool = False
     fail_on_data_loss: bool = True

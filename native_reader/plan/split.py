@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from native_reader.plan.beside import Sides
 from native_reader.plan.estimate import SCAN
 from native_reader.storage.store import Segment
 
@@ -27,6 +28,7 @@ class Split:
     `stale`: the bytes of old records after `end`.
     `end_follows_record`: a record, or the segment's blank, ends at `end`; otherwise damage may.
     `records`: the only records to read, if an earlier pass saw them: `plan.places`.
+    `sides`: what to compare the records with, if damage is returned as rows.
     """
 
     store: str
@@ -44,6 +46,7 @@ class Split:
     stale: int = 0
     end_follows_record: bool = True
     records: bytes = b""
+    sides: Sides | None = None
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -65,13 +68,19 @@ class Split:
         known = segment.base, segment.size, segment.identity, segment.framing
         where = self.start, self.stop, self.end, self.access, self.alone, self.border, self.follows
         cut = *where, self.stale, self.end_follows_record, *share
-        return _split, (self.store, uris, known, cut, *([self.records] if self.records else ()))
+        return _split, (self.store, uris, known, cut, *([(self.records, self.sides)] if self.records or self.sides is not None else ()))
 
 
-def _split(store: str, uris: tuple[str, ...], known: tuple[int, int, int, str], cut: tuple[Any, ...], records: bytes = b"") -> Split:
+def _split(
+    store: str,
+    uris: tuple[str, ...],
+    known: tuple[int, int, int, str],
+    cut: tuple[Any, ...],
+    more: tuple[bytes, Sides | None] = (b"", None),
+) -> Split:
     uri, queue, *queues = (inside if "://" in inside or not inside else f"{store}/{inside}" for inside in uris)
     base, size, identity, framing = known
     start, stop, end, access, alone, border, follows, stale, after_record, *share = cut
     segment, share_read = Segment(base, size, uri, identity, framing), share[0] if share else 1.0
     how = access, tuple(queues), share_read, alone, border, follows, queue
-    return Split(store, segment, start, stop, end, *how, stale, after_record, records)
+    return Split(store, segment, start, stop, end, *how, stale, after_record, *more)

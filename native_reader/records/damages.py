@@ -14,6 +14,9 @@ from native_reader.text import Said, say
 CHECKSUM = "checksum"
 FROM_PROPERTIES = "zeros from properties"
 """The record before is whole by its lengths and its body's checksum."""
+PROPERTIES = "properties"
+OTHER_TAG, OTHER_KEYS = "tag contradicted", "key contradicted"
+"""A record that is whole by all that is in it."""
 REASONS = {
     "zeros": "zeros at the start of the range: pages that were never written, or were lost",
     "magic": "no record magic where a record must start",
@@ -25,6 +28,7 @@ REASONS = {
     "entry": "a DLedger entry header that is missing or does not match its record",
     "too large": "a record larger than max_record_bytes",
     CHECKSUM: "a complete record whose checksum is wrong; checked only with verify_crc",
+    PROPERTIES: "a whole record that its consume queue or the index contradicts: its properties are damaged, or their entries are",
     "unreadable": "bytes that could not be read from the disk or file system",
 }
 """Every reason for damage, with its meaning."""
@@ -46,6 +50,8 @@ ANOMALIES = {
     "body checksum": (CHECKSUM, "the checksum of the stored body is wrong"),
     "checksum": (CHECKSUM, "the checksum of the record is wrong"),
     FROM_PROPERTIES: ("zeros", "zeros that begin in the properties of the record before, whose tags and keys may be lost"),
+    OTHER_TAG: (PROPERTIES, "a whole record with another tag than its consume queue entry: the tag was lost, or the entry is wrong"),
+    OTHER_KEYS: (PROPERTIES, "a whole record without a key that the index has for it: the key was lost, or the entry is wrong"),
 }
 """What can be at a position instead of a record: one of REASONS, and the English sentence."""
 SENTENCES = {anomaly: sentence for anomaly, (_, sentence) in ANOMALIES.items()}
@@ -115,6 +121,14 @@ class Damages(Sequence[Damage]):
         return Damages(np.array(rows, RANGE), tuple(segments))
 
     @staticmethod
+    def of_records(segment: str, starts: NDArray[np.int64], ends: NDArray[np.int64], anomaly: str) -> Damages:
+        """Complete records with that anomaly."""
+        ranges = np.zeros(len(starts), RANGE)
+        ranges["anomaly"], ranges["start"], ranges["end"] = _ANOMALIES.index(anomaly), starts, ends
+        ranges["before"] = ranges["after"] = _number(None)
+        return Damages(ranges, (segment,))
+
+    @staticmethod
     def joined(pieces: Iterable[Damages]) -> Damages:
         """Concatenate the ranges of all pieces."""
         pieces = [piece for piece in pieces if len(piece)]
@@ -128,7 +142,7 @@ class Damages(Sequence[Damage]):
         return Damages(np.concatenate(ranges), tuple(segments))
 
     def merged(self) -> Damages:
-        """Sort by segment and offset, and join ranges that touch at a cut. A record with a wrong checksum stays separate."""
+        """Sort by segment and offset, and join ranges that touch at a cut. A complete record stays separate."""
         if not len(self):
             return self
         order = np.argsort(np.array(self._segments, np.str_), kind="stable")
@@ -136,9 +150,9 @@ class Damages(Sequence[Damage]):
         ranks[order] = np.arange(len(order))
         ranges = self.ranges
         ranges = ranges[np.lexsort((ranges["end"], ranges["start"], ranks[ranges["segment"]]))] if len(ranges) > 1 else ranges
-        by_checksum = Damages(ranges, self._segments).are(CHECKSUM)
+        is_record = Damages(ranges, self._segments).are(CHECKSUM, PROPERTIES)
         touches = (ranges["segment"][1:] == ranges["segment"][:-1]) & (ranges["start"][1:] == ranges["end"][:-1])
-        touches &= (ranges["before"][1:] < 0) & ~by_checksum[1:] & ~by_checksum[:-1]
+        touches &= (ranges["before"][1:] < 0) & ~is_record[1:] & ~is_record[:-1]
         if not touches.any():
             return Damages(ranges, self._segments)
         firsts = np.flatnonzero(np.concatenate(([True], ~touches)))
@@ -148,9 +162,9 @@ class Damages(Sequence[Damage]):
             joined[name] = ranges[name][lasts]
         return Damages(joined, self._segments)
 
-    def are(self, reason: str) -> NDArray[np.bool_]:
-        """Which ranges have that reason."""
-        return np.isin(self.ranges["anomaly"], [code for code, each in enumerate(ANOMALIES.values()) if each[0] == reason])
+    def are(self, *reasons: str) -> NDArray[np.bool_]:
+        """Which ranges have one of these reasons."""
+        return np.isin(self.ranges["anomaly"], [code for code, each in enumerate(ANOMALIES.values()) if each[0] in reasons])
 
     def where(self, which: NDArray[Any]) -> Damages:
         """A selection of the ranges."""

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from native_reader.layout.record import Numbers
+from native_reader.plan.beside import Sides
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.sides.index import LEAST_ROOM, index_files, room_of
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 from native_reader.verify.records import RecordReader
-from native_reader.verify.sides import QueueNumbering, Sides
+from native_reader.verify.sides import QueueNumbering
 from native_reader.writing.index import IndexFiles
 
 _MOST_HELD = 1 << 18

@@ -252,7 +252,7 @@ def _checked(checked: Checked) -> list[Block]:
         (
             Said(f"severity {row['severity']}"),
             *(row[name] for name in ("code", "count", "topic", "queue_id", "offset")),
-            say(f"found {row['code']}", message=row["message"]),
+            say(f"found {row['code']}", message=Said.from_json(row["details"])),
             Said(f"advice {row['code']}"),
         )
         for row in checked.first()

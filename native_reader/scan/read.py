@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,20 +12,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns import checksums
-from native_reader.columns.batches import CORRUPT_COLUMNS, BatchBuilder, corrupt_rows
+from native_reader.columns.batches import BatchBuilder, corrupt_rows
 from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.filter import Filter
+from native_reader.columns.projection import FAILFAST, PERMISSIVE, Projection
 from native_reader.columns.rows import Rows, number_of_messages, unwrapped
-from native_reader.columns.schema import properties_of, schema_of
+from native_reader.columns.schema import properties_of
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
 from native_reader.log.witness import is_live
+from native_reader.plan.beside import Sides
 from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, Predicate
-from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, SENTENCES, Damage, Damages
+from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, PROPERTIES, SENTENCES, Damage, Damages
 from native_reader.records.report import Account, Report, SegmentReport, counts_of
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
@@ -34,12 +36,12 @@ from native_reader.sides.directories import Directories
 from native_reader.storage.window import ReadRate, Window
 from native_reader.text import Said, say
 from native_reader.tuning import TUNING
+from native_reader.verify.doubted import Doubted
+from native_reader.verify.sides import QueueNumbering
 
-FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
-MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
 _LOGGED = 10
 """How many ranges of one split are logged one by one."""
-_STILL_THERE = (CHECKSUM, "unreadable", "too large")
+_STILL_THERE = (CHECKSUM, PROPERTIES, "unreadable", "too large")
 """Reasons of damage that a valid record can have too."""
 _PIECES = 1024
 _log = logging.getLogger("native_reader")
@@ -48,38 +50,6 @@ SKIPPED = {
     "skipped more": "{segment}: skipped {ranges:,} more damaged ranges",
 }
 """Warnings about damage, by kind, in English."""
-"""Marks log records about bytes that are not in the result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """What to return for each row, and the limits of the read.
-
-    `unpacks_batches`: each message of an inner batch is a row; otherwise the batch is one row, with the values of its record.
-    `advanced`: called with the number of bytes read since its last call.
-    """
-
-    columns: tuple[str, ...]
-    mode: str = FAILFAST
-    verify_crc: bool = False
-    max_record_bytes: int = 64 << 20
-    max_decompressed_bytes: int = 64 << 20
-    max_read_rate: int | None = None
-    fail_on_data_loss: bool = True
-    ignore_missing_files: bool = False
-    column_name_of_corrupt_record: str | None = None
-    unpacks_batches: bool = True
-    advanced: Callable[[int], None] | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of its batches."""
-        return schema_of(self.columns, self.column_name_of_corrupt_record)
-
-    @property
-    def has_damage_rows(self) -> bool:
-        """Whether damage is returned as rows."""
-        return self.mode == PERMISSIVE and any(name in self.columns for name in CORRUPT_COLUMNS)
 
 
 @dataclass(slots=True)
@@ -91,6 +61,8 @@ class Shared:
     memory: list[NDArray[np.uint8]] = field(default_factory=list)
     """Of windows that are closed."""
     directories: Directories = field(default_factory=Directories)
+    queues: dict[Sides, QueueNumbering] = field(default_factory=dict)
+    """What records are compared with."""
 
 
 class Reading:
@@ -123,6 +95,7 @@ class Reading:
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
         self._only_counts = projection.unpacks_batches and not projection.columns and self._of_messages.is_empty
         self._pruning = predicate if pruning is None else pruning
+        self._doubted = self._compared_with(split.sides) if projection.has_damage_rows and split.sides is not None else None
         self._walk: ReadWalk | Pruned | None = None
         self._window: Window | None = None
         self._damage: list[Damages] = []
@@ -257,6 +230,7 @@ class Reading:
     def _batches(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
         for chunk in self._of_records.survivors(self._columns.chunk(rows)):
             rows = self._verified(chunk.rows) if self._projection.verify_crc else chunk.rows
+            rows = rows if self._doubted is None else self._compared(rows, self._doubted)
             if self._only_counts:
                 self._rows += number_of_messages(rows, self._projection.max_decompressed_bytes)
                 continue
@@ -284,8 +258,30 @@ class Reading:
             raise self._crc_error(rows.records, first, ANOMALIES[anomaly][1])
         self._count_failed(rows, failed)
         if self._projection.mode == PERMISSIVE:
-            return replace(rows, failed=rows.records.starts[failed])
+            return replace(rows, faults={CHECKSUM: rows.records.starts[failed]})
         return rows.where(~failed)
+
+    def _compared_with(self, sides: Sides) -> Doubted:
+        queues, segment = self._shared.queues.setdefault(sides, QueueNumbering(sides)), self._split.segment
+        return Doubted(sides, queues, segment.base + segment.frame + self._split.start, segment.base + self._split.end)
+
+    def _compared(self, rows: Rows, doubted: Doubted) -> Rows:
+        """The same rows; those that an entry contradicts are marked, unless their checksum is wrong."""
+        failed = np.isin(rows.records.starts, rows.faults.get(CHECKSUM, ()))
+        for anomaly, offsets in (doubted.among(rows.source.u8, rows.records) if len(rows) else {}).items():
+            marked = rows.faults.get(PROPERTIES, np.empty(0, np.intp))
+            is_new = np.isin(rows.records.heads["physical_offset"], offsets) & ~failed & ~np.isin(rows.records.starts, marked)
+            self._count_doubted(rows.records[is_new], anomaly)
+            rows = replace(rows, faults={**rows.faults, PROPERTIES: np.concatenate((marked, rows.records.starts[is_new]))})
+        return rows
+
+    def _count_doubted(self, records: Records, anomaly: str) -> None:
+        frame = self._split.segment.frame
+        starts = records.heads["physical_offset"].astype(np.int64) - frame
+        ends = starts + records.sizes + frame
+        self._failed += len(records)
+        self._failed_bytes += int((ends - starts).sum())
+        self._note_damage(Damages.of_records(self._split.segment.uri, starts, ends, anomaly))
 
     def _count_failed(self, rows: Rows, failed: Mask) -> None:
         frame, damage = self._split.segment.frame, list[Damage]()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from native_reader.columns.projection import Projection
 from native_reader.errors import OptionError
 from native_reader.plan.lost import Missing
 from native_reader.plan.plan import Plan, cut
@@ -14,7 +15,7 @@ from native_reader.plan.split import Split
 from native_reader.records.report import Report, SegmentReport
 from native_reader.scan.ahead import side_by_side
 from native_reader.scan.progress import Meter, PartMeter, Watch
-from native_reader.scan.read import Projection, Reading, Shared
+from native_reader.scan.read import Reading, Shared
 from native_reader.tuning import TUNING
 
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.log.recovery import Line, has_abort, recovery_begins
 from native_reader.plan.plan import StoreRead
 from native_reader.records.damages import CHECKSUM, Damages
-from native_reader.scan.read import PERMISSIVE, Projection, Reading
+from native_reader.scan.read import Reading
 from native_reader.start.queued import Queued, queued_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles

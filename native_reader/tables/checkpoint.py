@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from native_reader.broker.checkpoint import read_checkpoint
 from native_reader.columns.makers import timestamps
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
-from native_reader.scan.read import Projection
 from native_reader.tables.table import Table, TableRequest
 
 COLUMNS = {

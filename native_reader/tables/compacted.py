@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
 from native_reader.plan.split import SPLIT_COSTS, Split
 from native_reader.predicate.tree import EVERYTHING
-from native_reader.scan.read import Projection
 from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.storage.discovery import COMPACTED
 from native_reader.storage.protocol import StoredFile, storage_of

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from native_reader.broker.config_files import printable
 from native_reader.broker.settings import NamedSettings, settings_in
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import ColumnSpec
-from native_reader.scan.read import Projection
 from native_reader.tables.table import Table, TableRequest, batches_of
 
 _AT_ONCE = 1000

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.columns.makers import timestamps
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.queue_entry import lite_topic_of
-from native_reader.scan.read import Projection
 from native_reader.sides.lag import QueueEnds, store_time_at, tag_texts, waiting_by_tag
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Table, TableRequest, batches_of

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import ColumnSpec
+from native_reader.plan.beside import compared_sides
 from native_reader.plan.lost import Missing
 from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
-from native_reader.scan.read import PERMISSIVE, Projection, Reading
+from native_reader.scan.read import Reading
 from native_reader.tables.table import Table, TableRequest, batches_of, lost_of, missing_in
 
 COLUMNS = {
@@ -29,7 +31,8 @@ COLUMNS = {
 
 
 def _parts(request: TableRequest) -> list[Split | Missing]:
-    plan = make_plan(request.reads, EVERYTHING, request.planning)
+    compared = [replace(read, sides=compared_sides(read.store, read.end, read.stale, request.planning)) for read in request.reads]
+    plan = make_plan(compared, EVERYTHING, request.planning)
     return [*plan.splits, *missing_in(request), *lost_of(request)]
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from native_reader.broker.config_files import read_config
 from native_reader.columns.makers import timestamps
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import KEYS_TYPE, TIMESTAMP, ColumnSpec
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.record import Numbers
 from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate
-from native_reader.scan.read import Projection
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.messages import NO_TIME, MessagesPart, integers, microseconds, pieces_of_store, property_in

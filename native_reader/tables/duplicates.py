@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.kinds import DELAY_TOPIC, SYSTEM_KINDS, TIMER_TOPIC
 from native_reader.layout.origins import is_sent_back
 from native_reader.layout.record import Mask, Numbers
 from native_reader.plan.plan import make_plan
 from native_reader.predicate.tree import Column, In, Not, Predicate
-from native_reader.scan.read import Projection
 from native_reader.tables.messages import MessagesPart, microseconds, pieces_of
 from native_reader.tables.shares import KEY, groups_of, shares
 from native_reader.tables.table import Table, TableRequest

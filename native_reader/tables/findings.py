@@ -7,7 +7,7 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from native_reader.scan.read import Projection
+from native_reader.columns.projection import Projection
 from native_reader.tables.table import Table, TableRequest
 from native_reader.verify.chains import check_file
 from native_reader.verify.findings import COLUMNS, Findings, by_topic

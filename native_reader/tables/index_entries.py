@@ -11,9 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns.makers import timestamps
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.index_entry import INDEX_ENTRY
-from native_reader.scan.read import Projection
 from native_reader.sides.index import LEAST_ROOM, NO_SLOTS, Head, IndexFile, entries_in, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.tables.index_files import indexes_of

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from native_reader.columns.makers import timestamps
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
-from native_reader.scan.read import Projection
 from native_reader.sides.index import Head, IndexFile, head_of, index_files, room_of
 from native_reader.storage.threads import map_files
 from native_reader.tables.table import Table, TableRequest, batches_of

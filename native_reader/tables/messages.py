@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader.columns.makers import timestamps
+from native_reader.columns.projection import DROPMALFORMED, Projection
 from native_reader.layout.record import Numbers
 from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import Predicate
-from native_reader.scan.read import DROPMALFORMED, Projection, Reading
+from native_reader.scan.read import Reading
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import TableRequest
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.columns.strings import text
 from native_reader.errors import UnreadableError
@@ -34,7 +35,6 @@ from native_reader.layout.pop import (
 )
 from native_reader.layout.record import Index, Mask, Numbers
 from native_reader.predicate.tree import And, Column, Compare, Like, Or
-from native_reader.scan.read import Projection
 from native_reader.storage.rocksdb import has_entries, is_database, open_database
 from native_reader.tables.messages import LARGEST, MessagesPart, in_pieces, pieces_by_store, timestamps_of
 from native_reader.tables.shares import KEY, groups_of, shares

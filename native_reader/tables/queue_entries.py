@@ -10,10 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns.makers import timestamps
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, QUEUE_ENTRY, is_written
 from native_reader.layout.record import Mask
-from native_reader.scan.read import Projection
 from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, type_of, written_units
 from native_reader.sides.queues import QueueFile, queues_of, topics_in
 from native_reader.storage.protocol import StoredFile, storage_of

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader.broker.settings import TopicConfig, topic_configs
+from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY, lite_topic_of
 from native_reader.plan.plan import StoreRead
-from native_reader.scan.read import PERMISSIVE, Projection, Reading
+from native_reader.scan.read import Reading
 from native_reader.sides.bounds import BATCH, FOUND, LIGHT, SIMPLE, Bounds, bounds_of, type_of
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, Topic, queues_of, topics_in

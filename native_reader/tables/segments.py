@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.log.recovery import recovery_begins, recovery_stops
 from native_reader.plan.lost import Missing
 from native_reader.plan.split import Split
 from native_reader.records.damages import CHECKSUM, Damages
-from native_reader.scan.read import PERMISSIVE, Projection, Reading
+from native_reader.scan.read import Reading
 from native_reader.storage.window import Window
 from native_reader.tables.table import Table, TableRequest, missing_in
 

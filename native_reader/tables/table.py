@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import pyarrow as pa
 
 from native_reader.columns.filter import matching
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import ColumnSpec, selected
 from native_reader.plan.ends import find_ends
 from native_reader.plan.lost import CheckedEnd, Missing
@@ -21,7 +22,6 @@ from native_reader.plan.split import SPLIT_COSTS
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.scan.ahead import side_by_side
 from native_reader.scan.progress import Meter, PartMeter, Watch
-from native_reader.scan.read import Projection
 from native_reader.storage.store import StoreFiles
 
 _ROWS = 8192

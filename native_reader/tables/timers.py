@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader.broker.timer import timer_check_of
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.arrays import last_of_each
 from native_reader.layout.kinds import TIMER_TOPIC
 from native_reader.layout.progress import TimerCheck
 from native_reader.predicate.tree import Column, Compare
-from native_reader.scan.read import Projection
 from native_reader.tables.messages import NO_TIME, MessagesPart, integers, pieces_by_store, property_in, timestamps_of
 from native_reader.tables.shares import KEY, NO_KEY, groups_of, shares
 from native_reader.tables.table import Table, TableRequest

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from native_reader.columns.makers import timestamps
+from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
 from native_reader.errors import DataLoss
 from native_reader.layout.kinds import kind_of_topic
@@ -21,7 +22,7 @@ from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.records.sync import head_at
-from native_reader.scan.read import PERMISSIVE, Projection, Reading
+from native_reader.scan.read import Reading
 from native_reader.sides.listed import Count, count_listed
 from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.storage.store import StoreFiles

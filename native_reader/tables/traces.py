@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.columns.strings import text
 from native_reader.layout.kinds import TRACE_TOPIC, TRACE_TOPIC_PREFIX
@@ -24,7 +25,6 @@ from native_reader.layout.trace import (
     TRANSACTION_STATES,
 )
 from native_reader.predicate.tree import Column, Compare, Like, Or
-from native_reader.scan.read import Projection
 from native_reader.tables.messages import LARGEST, MessagesPart, in_pieces, integers, pieces, timestamps_of
 from native_reader.tables.table import Table, TableRequest
 

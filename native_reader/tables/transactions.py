@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader.broker.store_database import NONE_UNDECIDED, UndecidedHalves, undecided_halves
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.errors import UnreadableError
 from native_reader.layout.kinds import HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC, ROCKSDB_OP_TOPIC
@@ -35,7 +36,6 @@ from native_reader.plan.places import PlacesOfStores
 from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
 from native_reader.predicate.tree import And, Column, Compare, In, Or, Predicate, all_of
-from native_reader.scan.read import Projection
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.decisions import Decisions
 from native_reader.tables.messages import NO_TIME, MessagesPart, integers, pieces_of, property_in

@@ -9,10 +9,11 @@ from native_reader import kernel
 from native_reader.kernel import Chains
 from native_reader.layout.index_entry import INDEX_HEAD, SLOT, slots_at, usual_size
 from native_reader.layout.record import Index, Mask
+from native_reader.plan.beside import Sides
 from native_reader.sides.index import LEAST_ROOM, Head, IndexFile, entries_in, index_files, read_head, room_of, slots_of_cut
 from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.text import Said, say
 from native_reader.verify.findings import Findings
-from native_reader.verify.sides import Sides
 
 _PLACE_BITS, _MOST_SLOTS = 18, 1 << 28
 _AT_ONCE = 1 << _PLACE_BITS
@@ -23,21 +24,19 @@ def check_file(file: IndexFile, sides: Sides, findings: Findings, *, newest: boo
     """Add what is wrong in one file. Needs memory for its slots, not for its entries."""
     slots = file.slots
     if slots is None and (slots := slots_of_cut(file, index_files(sides.index))) is not None:
-        text = f"it has {file.size:,} bytes; with its {slots:,} slots a broker makes {usual_size(slots):,}"
-        findings.add("index-cut", file.uri, text)
+        findings.add("index-cut", file.uri, say("index file cut", size=file.size, slots=slots, usual=usual_size(slots)))
         file = file._replace(slots=slots)
     elif file.size < INDEX_HEAD.size:
-        findings.add("index-cut", file.uri, f"it has {file.size:,} bytes, fewer than a header")
+        findings.add("index-cut", file.uri, say("less than a header", size=file.size))
         return
     if slots is None or slots > _MOST_SLOTS or room_of(file) < LEAST_ROOM:  # a sparse file can be of any size, and slots need memory
-        text = f"{file.size:,} bytes do not fit the usual numbers of slots and entries"
-        findings.add("index-not-checked", file.uri, text)
+        findings.add("index-not-checked", file.uri, say("unusual size", size=file.size))
         return
     try:
         with storage_of(file.uri).open(file.uri) as stored:
             _File(stored, file.uri, slots, room_of(file), findings).check(sides, newest=newest)
     except OSError:
-        findings.add("index-unreadable", file.uri, "the file cannot be read")
+        findings.add("index-unreadable", file.uri, Said("unreadable file"))
 
 
 class NumpyChains:
@@ -81,43 +80,43 @@ class _File:
         if 0 <= head.next_entry <= 1 and head.begin == head.end:
             # A broker makes the next file before its first entry, with the end of the file before it as both offsets.
             if not newest:
-                add("index-header", uri, "its header has no entries")
+                add("index-header", uri, Said("no entries"))
             return
         is_open = newest and not sides.stopped and 0 <= head.next_entry <= self._room
         of_header = "index-unfinished" if is_open else "index-header"
         if head.next_entry > self._room or head.next_entry < 1 or not 0 <= head.begin <= head.end or head.begin_time > head.end_time:
-            add(of_header, uri, f"offsets {head.begin:,} to {head.end:,}, next entry {head.next_entry:,} of {self._room:,}")
+            impossible = say("impossible header", begin=head.begin, end=head.end, next=head.next_entry, room=self._room)
+            add(of_header, uri, impossible)
         last, first_offset = -1, None
         for number, piece in entries_in(self._stored, self._slots, 1, min(max(head.next_entry, 1), self._room), _AT_ONCE):
             offsets = piece["offset"].astype(np.int64)
             first_offset = int(offsets[0]) if first_offset is None else first_offset
             steps = np.diff(offsets, prepend=max(last, int(offsets[0])) if last < 0 else last)
-            self._add("index-order", number, offsets, steps < 0, "its offset is lower than that of the entry before it")
+            self._add("index-order", number, offsets, steps < 0, "lower offset")
             last = max(last, int(offsets[-1]))
             wrong = self._chains.wrong(piece, number)
-            self._add("index-chain", number, offsets, wrong, "it leads to a wrong entry, so that the chain skips some")
+            self._add("index-chain", number, offsets, wrong, "wrong chain")
             self._outside(offsets, sides)
         if first_offset is not None and (first_offset, last) != (head.begin, head.end):
-            text = f"offsets {head.begin:,} to {head.end:,}, but its entries have {first_offset:,} to {last:,}"
-            add(of_header, uri, text, head.begin)
+            other = say("other header offsets", begin=head.begin, end=head.end, first=first_offset, last=last)
+            add(of_header, uri, other, head.begin)
         if not sides.is_live:
             self._slots_match(head, of_header, newest=newest, is_open=is_open)
 
     def _outside(self, offsets: NDArray[np.int64], sides: Sides) -> None:
         expired, after = offsets[offsets < sides.begin], offsets[offsets >= sides.end]
-        self._findings.add_rows("index-expired", self._uri, expired, lambda _: f"the log begins at offset {sides.begin:,}")
+        self._findings.add_rows("index-expired", self._uri, expired, lambda _: say("log begins", begin=sides.begin))
         if not sides.is_live:
             code = "entry-discarded" if sides.discarded else "index-after-end"
-            self._findings.add_rows(
-                code, self._uri, after, lambda each: f"an entry names offset {after[each]:,}: the log ends at offset {sides.end:,}"
-            )
+            self._findings.add_rows(code, self._uri, after, lambda each: say("names after end", offset=int(after[each]), end=sides.end))
 
     def _slots_match(self, head: Head, of_header: str, *, newest: bool, is_open: bool) -> None:
         """Each slot must lead to the newest entry of its chain, and the header has the number of those that do.
 
         A broker counts an entry after it was written. So in a file that it had open, slots can lead to entries that are not counted.
         """
-        text, count, used, is_behind = "", 0, 0, False
+        found: Said | None = None
+        count, used, is_behind = 0, 0, False
         for begin in range(0, self._slots, _AT_ONCE):
             slots = self._stored.read_array(slots_at(begin), SLOT, min(_AT_ONCE, self._slots - begin))
             used += int(np.count_nonzero(slots))
@@ -128,16 +127,19 @@ class _File:
                 wrong = wrong[~is_later]
             if len(wrong):
                 first = int(wrong[0])
-                text = text or f"slot {begin + first:,} has {slots[first]:,}, expected {self._chains.newest(begin + first):,}"
+                if found is None:
+                    found = say("wrong slot", slot=begin + first, entry=int(slots[first]), expected=self._chains.newest(begin + first))
                 count += len(wrong)
-        if count:
-            self._findings.add("index-slot", self._uri, text, count=count)
+        if found is not None:
+            self._findings.add("index-slot", self._uri, found, count=count)
         elif is_behind:
-            self._findings.add(of_header, self._uri, f"it has entries after the {max(head.next_entry, 1) - 1:,} that its header counts")
+            self._findings.add(of_header, self._uri, say("not counted", entries=max(head.next_entry, 1) - 1))
         elif all(abs(head.used_slots - expected) > newest for expected in (used, head.next_entry - 1)):
             # Brokers up to 4.6 count all entries instead. A killed one can be between an entry and its count.
-            self._findings.add(of_header, self._uri, f"{head.used_slots:,} slots in use, but {used:,} lead to an entry")
+            self._findings.add(of_header, self._uri, say("other used slots", slots=head.used_slots, used=used))
 
     def _add(self, code: str, number: int, offsets: NDArray[np.int64], which: NDArray[np.bool_], why: str) -> None:
-        chosen = np.flatnonzero(which)
-        self._findings.add_rows(code, self._uri, offsets[chosen], lambda each: f"entry {number + int(chosen[each]):,}: {why}")
+        chosen, of_entry = np.flatnonzero(which), Said(why)
+        self._findings.add_rows(
+            code, self._uri, offsets[chosen], lambda each: say("entry of index", number=number + int(chosen[each]), why=of_entry)
+        )

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
 from native_reader.layout.record import Mask, Numbers
+from native_reader.plan.beside import Sides
 from native_reader.sides.entries import Entries
 from native_reader.sides.queues import QueueReader
 from native_reader.storage.rocksdb_queues import is_in_database
+from native_reader.text import Said, say
 from native_reader.verify.cursors import COLUMNS, Cursor
 from native_reader.verify.findings import Findings
 from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Pairs, RecordFacts, within
-from native_reader.verify.sides import QueueNumbering, Sides
+from native_reader.verify.sides import QueueNumbering
 
 _SPREAD = 4
 """Entries are looked up by their numbers if those are at most this many times as many as the records."""
@@ -145,23 +147,23 @@ class EntryCheck:
     def _ordinary(self, facts: RecordFacts, claims: MergedClaims, which: Mask, damage: Numbers) -> None:
         """Check entries that must agree with their record in everything."""
         nowhere = which & (claims.row < 0) & ~within(claims.offset, damage)  # the damage is a finding itself
-        self._add("entry-without-record", claims, nowhere, lambda _: "no record begins there")
+        self._add("entry-without-record", claims, nowhere, lambda _: Said("no record there"))
         if not len(facts):
             return
         row = np.maximum(claims.row, 0)
         here = which & (claims.row >= 0)
         other = here & (facts.queue[row] != claims.queue)
-        self._add("entry-of-other-queue", claims, other, lambda each: f"the record there belongs to {self._place(facts, row[each])}")
+        self._add("entry-of-other-queue", claims, other, lambda each: self._place(facts, row[each]))
         own = here & ~other
         twice = np.zeros(len(claims), np.bool_)
         if (rows := row[own]).size > 1:
             order = np.lexsort((claims.queue[own], rows))
             same = (np.diff(rows[order]) == 0) & (np.diff(claims.queue[own][order]) == 0)
             twice[np.flatnonzero(own)[order[1:][same]]] = True
-        self._add("entry-twice", claims, twice, lambda _: "another entry of the queue names the same record")
+        self._add("entry-twice", claims, twice, lambda _: Said("named twice"))
         size = facts.size[row]
         other_size = own & (claims.size != size)
-        self._add("entry-size", claims, other_size, lambda each: f"its size is {claims.size[each]:,}, the record's {size[each]:,}")
+        self._add("entry-size", claims, other_size, lambda each: say("other size", size=int(claims.size[each]), record=int(size[each])))
         self._numbers(facts, claims, row, own)
         self._codes(facts, claims, row, own)
 
@@ -175,19 +177,19 @@ class EntryCheck:
             number, offset, count = int(claims.queue[mine[0]]), int(claims.offset[mine[0]]), len(mine)
             queue = self._queues.all[number]
             self._of_batches.add(number)
-            text = f"queue {queue.queue_id} of '{queue.topic}' is an ordinary queue, and has inner batches"
+            found = say("batches in ordinary queue", queue=queue.queue_id, topic=queue.topic)
             uri = self._queues.uri(number)
-            self._findings.add("queue-of-batches", uri, text, offset, topic=queue.topic, queue_id=queue.queue_id, count=count)
+            self._findings.add("queue-of-batches", uri, found, offset, topic=queue.topic, queue_id=queue.queue_id, count=count)
         counting = self._of_batches | {
             number for number in np.unique(claims.queue).tolist() if self._queues.all[number].topic in self._queues.of_batches
         }
         skipped = np.isin(claims.queue, list(counting)) & ~is_batch & ~self._is_in_database[claims.queue]
         wrong = own & ~skipped & (claims.number != facts.queue_offset[row])
-        self._add("entry-number", claims, wrong, lambda each: f"the record there has queue offset {facts.queue_offset[row[each]]:,}")
+        self._add("entry-number", claims, wrong, lambda each: say("other number", number=int(facts.queue_offset[row[each]])))
         counts = facts.count[row]
         self._add(
             "entry-count", claims, own & is_batch & (counts >= 0) & (claims.count != counts),
-            lambda each: f"it has {claims.count[each]:,} messages, its record {counts[each]:,}",
+            lambda each: say("other count", messages=int(claims.count[each]), record=int(counts[each])),
         )  # fmt: skip
 
     def _codes(self, facts: RecordFacts, claims: MergedClaims, row: NDArray[np.intp], own: Mask) -> None:
@@ -195,12 +197,12 @@ class EntryCheck:
         by_hash = own & is_hash(code) & (kind != BY_TIME) & (code != facts.tag[row]) & ~((kind == IN_BATCH) & (code == 0))
         by_time = own & (kind == BY_TIME)
         wait = code - facts.time[row]
-        self._add("entry-tag", claims, by_hash, lambda _: "its tags code is not the hash of the record's tag")
-        self._add("entry-tag", claims, by_time & ((wait < 0) | (wait > _LONGEST_DELAY)), lambda _: "its delivery time is impossible")
+        self._add("entry-tag", claims, by_hash, lambda _: Said("other tag"))
+        self._add("entry-tag", claims, by_time & ((wait < 0) | (wait > _LONGEST_DELAY)), lambda _: Said("impossible delivery"))
 
-    def _place(self, facts: RecordFacts, row: int) -> str:
+    def _place(self, facts: RecordFacts, row: int) -> Said:
         topic, queue_id, _ = self._places[int(facts.place[row])]
-        return f"queue {queue_id} of '{topic}'"
+        return say("record of other queue", queue=queue_id, topic=topic)
 
     def _light(self, facts: RecordFacts, claims: MergedClaims, which: Mask, light: Pairs) -> None:
         """Entries of light queues: the record names the queue and the number."""
@@ -215,24 +217,25 @@ class EntryCheck:
         is_named = (wanted[order][at] == asked) & (rows >= 0) if len(order) else np.zeros(len(mine), np.bool_)
         others = np.zeros(len(claims), np.bool_)
         others[mine[~is_named]] = True
-        self._add("entry-of-other-queue", claims, others, lambda _: "no record there belongs to this light queue")
+        self._add("entry-of-other-queue", claims, others, lambda _: Said("not of light queue"))
         if not len(order):
             return
         places = light.other[order][at]
         wrong, sizes = np.zeros(len(claims), np.bool_), np.zeros(len(claims), np.bool_)
         wrong[mine[is_named & (places >= 0) & (places != claims.number[mine])]] = True
-        self._add("entry-number", claims, wrong, lambda _: "its record has another number for this light queue")
+        self._add("entry-number", claims, wrong, lambda _: Said("other light number"))
         sizes[mine[is_named & (facts.size[np.maximum(rows, 0)] != claims.size[mine])]] = True
-        self._add("entry-size", claims, sizes, lambda each: f"its size is {claims.size[each]:,}, its record has another one")
+        self._add("entry-size", claims, sizes, lambda each: say("other light size", size=int(claims.size[each])))
 
-    def _add(self, code: str, claims: MergedClaims, which: Mask, why: Callable[[int], str]) -> None:
+    def _add(self, code: str, claims: MergedClaims, which: Mask, why: Callable[[int], Said]) -> None:
         """Add the chosen entries, one finding per queue."""
         for mine in _grouped(np.flatnonzero(which), claims.queue):
-            number = int(claims.queue[mine[0]])
-            queue = self._queues.all[number]
-            text = f"entry {claims.number[mine[0]]:,} of queue {queue.queue_id} of '{queue.topic}': {why(int(mine[0]))}"
-            uri, first, last = self._queues.uri(number), int(claims.offset[mine[0]]), int(claims.offset[mine[-1]])
-            self._findings.add(code, uri, text, first, topic=queue.topic, queue_id=queue.queue_id, count=len(mine), last=last)
+            self._add_of_queue(code, claims, mine, why(int(mine[0])))
+
+    def _add_of_queue(self, code: str, claims: MergedClaims, mine: NDArray[np.intp], why: Said) -> None:
+        queue, uri = self._queues.all[int(claims.queue[mine[0]])], self._queues.uri(int(claims.queue[mine[0]]))
+        found = say("entry of queue", number=int(claims.number[mine[0]]), queue=queue.queue_id, topic=queue.topic, why=why)
+        self._findings.add_rows(code, uri, claims.offset[mine], lambda _: found, topic=queue.topic, queue_id=queue.queue_id)
 
     # Records without an entry
 
@@ -251,8 +254,9 @@ class EntryCheck:
                     continue
                 uri = self._uri_of(number)
                 first, last = int(facts.offset[rows[0]]), int(facts.offset[rows[-1]])
-                text = f"the record at offset {first:,}, queue offset {facts.queue_offset[rows[0]]:,} of queue {queue_id} of '{topic}'"
-                self._findings.add(code, uri, text, first, topic=topic, queue_id=queue_id, count=len(rows), last=last)
+                number_of_first = int(facts.queue_offset[rows[0]])
+                found = say("record of queue", offset=first, number=number_of_first, queue=queue_id, topic=topic)
+                self._findings.add(code, uri, found, first, topic=topic, queue_id=queue_id, count=len(rows), last=last)
 
     def _reasons(
         self, facts: RecordFacts, rows: NDArray[np.intp], topic: str, number: int, created: dict[str, int]

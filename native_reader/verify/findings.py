@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import spelled
 from native_reader.sums import Tally, ones
-from native_reader.text import counted
+from native_reader.text import Said, say
 from native_reader.verify.codes import CODES, SEVERITIES, TRUNCATED
+from native_reader.verify.words import ENGLISH
 
 COLUMNS = {
     "code": ColumnSpec(pa.string(), "the kind of finding; one of the codes below"),
@@ -27,6 +28,7 @@ COLUMNS = {
     "queue_id": ColumnSpec(pa.int32(), "the queue; null if it concerns none or several"),
     "count": ColumnSpec(pa.int64(), "how many places one part of the check found: records, entries, keys or ranges"),
     "message": ColumnSpec(pa.string(), "what was found at the first place"),
+    "details": ColumnSpec(pa.string(), "what `message` says, without its words: its kind, numbers and names as JSON"),
     "advice": ColumnSpec(pa.string(), "what to do"),
 }
 SCHEMA = pa.schema([pa.field(name, spec.type) for name, spec in COLUMNS.items()])
@@ -45,7 +47,7 @@ _Key = tuple[str, str, str | None, int | None]
 
 @dataclass(slots=True)
 class _Found:
-    text: str
+    said: Said
     offset: int | None
     last: int | None
     count: int
@@ -62,26 +64,26 @@ class Findings:
         return len(self._found)
 
     def add(
-        self, code: str, file: str, text: str, offset: int | None = None, *, topic: str | None = None, queue_id: int | None = None,
+        self, code: str, file: str, found: Said, offset: int | None = None, *, topic: str | None = None, queue_id: int | None = None,
         count: int = 1, last: int | None = None,
     ) -> None:  # fmt: skip
-        """Add `count` places, of which `text` describes the first. `last`: the offset of the last one."""
+        """Add `count` places, of which `found` describes the first. `last`: the offset of the last one."""
         key: _Key = code, file, topic, queue_id
         if (len(self._found) >= _MOST or self._text >= _MOST_TEXT) and key not in self._found:
             key = code, file, None, None
         known = self._found.get(key)
         last = offset if last is None else last
         if known is None:
-            self._found[key] = _Found(text, offset, last, count)
-            self._text += len(text) + len(topic or "")
+            self._found[key] = _Found(found, offset, last, count)
+            self._text += 2 * len(found.text(ENGLISH)) + len(topic or "")
         else:
             known.count, known.last = known.count + count, known.last if last is None else last
 
     def add_rows(
-        self, code: str, file: str, offsets: NDArray[np.int64], describe: Callable[[int], str],
+        self, code: str, file: str, offsets: NDArray[np.int64], describe: Callable[[int], Said],
         *, topic: str | None = None, queue_id: int | None = None,
     ) -> None:  # fmt: skip
-        """Add a place for each offset; `describe` makes the text of the one with that index."""
+        """Add a place for each offset; `describe` says what was found at the one with that index."""
         if len(offsets):
             first, last = int(offsets[0]), int(offsets[-1])
             self.add(code, file, describe(0), first, topic=topic, queue_id=queue_id, count=len(offsets), last=last)
@@ -99,8 +101,11 @@ class Findings:
 
 
 def _row(code: str, file: str, topic: str | None, queue_id: int | None, found: _Found) -> dict[str, object]:
-    until = "" if found.last is None or found.last == found.offset else f", up to offset {found.last:,}"
-    more = f" ({found.count - 1:,} more{until})" if found.count > 1 else ""
+    said, more = found.said, found.count - 1
+    if more and found.last is not None and found.last != found.offset:
+        said = say("more places until", found=said, count=more, last=found.last)
+    elif more:
+        said = say("more places", found=said, count=more)
     return {
         **_code_columns(code),
         "file": file,
@@ -109,8 +114,12 @@ def _row(code: str, file: str, topic: str | None, queue_id: int | None, found: _
         "topic": topic,
         "queue_id": queue_id,
         "count": found.count,
-        "message": f"{found.text}{more}",
+        **_words_of(said),
     }
+
+
+def _words_of(said: Said) -> dict[str, object]:
+    return {"message": said.text(ENGLISH), "details": said.to_json()}
 
 
 def _code_columns(code: str) -> dict[str, object]:
@@ -142,16 +151,16 @@ def _in_rows(topics: Tally) -> Iterator[pa.RecordBatch]:
     if (queues := topics.table()) is not None:
         rows = _sums_by("file", "topic", sums=("count", "queues")).grouped(queues.append_column("queues", ones(queues)))
         rows = rows.sort_by([("file", "ascending"), ("offset", "ascending")]).to_pylist()
-        yield pa.RecordBatch.from_pylist([row | _code_columns(_OF_TOPIC) | {"message": _about_topic(row)} for row in rows], SCHEMA)
+        yield pa.RecordBatch.from_pylist([row | _code_columns(_OF_TOPIC) | _words_of(_about_topic(row)) for row in rows], SCHEMA)
 
 
 def _sums_by(*keys: str, sums: Sequence[str] = ("count",)) -> Tally:
     return Tally(keys, sums, least=("offset",), most=("last_offset",), limit=None)
 
 
-def _about_topic(row: dict[str, Any]) -> str:
-    places = f"at offset {row['offset']:,}" if row["count"] == 1 else f"from offset {row['offset']:,} to {row['last_offset']:,}"
-    return f"{counted(row['count'], 'record')} of '{row['topic']}' that were in {counted(row['queues'], 'queue')}, {places}"
+def _about_topic(row: dict[str, Any]) -> Said:
+    kind = "deleted at" if row["count"] == 1 else "deleted from"
+    return say(kind, records=row["count"], topic=row["topic"], queues=row["queues"], first=row["offset"], last=row["last_offset"])
 
 
 def _truncated_once(batch: pa.RecordBatch, known: set[str]) -> pa.RecordBatch:

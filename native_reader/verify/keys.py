@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from native_reader import kernel
 from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Index, Mask, Numbers
+from native_reader.plan.beside import Sides
 from native_reader.sides.index import Head, IndexFile, entries_in, index_files, read_head, room_of
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.text import Said, say
 from native_reader.verify.findings import Findings
 from native_reader.verify.records import Pairs, RecordFacts, within
-from native_reader.verify.sides import Sides
 
 _SEARCHED_AT_ONCE = 1024
 _LARGEST_HASH = 2**31 - 1
@@ -145,7 +146,7 @@ class KeyCheck:
             is_off = self._searched(each, part, facts, known, damage)
         if number == 1:  # its time counts from the file before
             is_off[:1] = False
-        self._add("index-time", each, part, is_off, "its time is not that of the record")
+        self._add("index-time", each, part, is_off, "other time")
         if not self._sides.is_live:
             self._bounds(each, part, facts)
 
@@ -154,11 +155,11 @@ class KeyCheck:
         _, piece = part
         offsets, hashes = piece["offset"].astype(np.int64), piece["hash"].astype(np.int64)
         row = _row_at(facts.offset, offsets)
-        self._add("index-without-record", each, part, (row < 0) & ~within(offsets, damage), "no record begins there")
+        self._add("index-without-record", each, part, (row < 0) & ~within(offsets, damage), "no record there")
         if not len(facts):
             return np.zeros(len(piece), np.bool_)
         is_right = known.name(row, hashes) | ((row >= 0) & (hashes == facts.tag_key[row]))
-        self._add("index-other-key", each, part, (row >= 0) & ~is_right, "the record has no such key")
+        self._add("index-other-key", each, part, (row >= 0) & ~is_right, "no such key")
         is_late: Mask = is_right & (piece["seconds"] != _seconds(facts.time[row], each.head.begin_time))
         return is_late
 
@@ -169,7 +170,7 @@ class KeyCheck:
         is_first, is_last = number == 1, number + len(piece) == each.stop and not each.is_open
         for is_end, row, stated in ((is_first, first, each.head.begin_time), (is_last, last, each.head.end_time)):
             if is_end and row >= 0 and int(facts.time[row]) not in (-1, stated):
-                self._findings.add("index-header", each.uri, "its times are not those of its first and last record")
+                self._findings.add("index-header", each.uri, Said("other header times"))
 
     def _unnamed(self, facts: RecordFacts, rows: Index) -> None:
         """Records with keys that no entry has, and why."""
@@ -177,25 +178,29 @@ class KeyCheck:
             return
         add, index = self._findings.add_rows, self._sides.index
         rolled_back = rows[facts.rolls_back[rows]]
-        add("key-rolled-back", index, facts.offset[rolled_back], lambda _: "the record rolls a transaction back")
+        add("key-rolled-back", index, facts.offset[rolled_back], lambda _: Said("rolls back"))
         rows = rows[~facts.rolls_back[rows]]
         offsets = facts.offset[rows]
         covered = np.zeros(len(rows), np.bool_)
         for begin, end in self._spans:
             covered |= (offsets >= begin) & (offsets <= end)
-        add("key-without-entry", index, offsets[covered], lambda _: "no entry for a key of the record")
+        add("key-without-entry", index, offsets[covered], lambda _: Said("key without entry"))
         open_rows = rows[~covered]
         if len(open_rows) and self._is_elsewhere:
             return
         is_later = np.zeros(len(open_rows), np.bool_)
         if not self._sides.stopped:
             is_later = facts.offset[open_rows] > max((end for _, end in self._spans), default=-1)
-        add("record-not-dispatched", index, facts.offset[open_rows[is_later]], lambda _: "the newest index file ends before the record")
-        add("key-not-covered", index, facts.offset[open_rows[~is_later]], lambda _: "no index file covers the record")
+        add("record-not-dispatched", index, facts.offset[open_rows[is_later]], lambda _: Said("after newest index"))
+        add("key-not-covered", index, facts.offset[open_rows[~is_later]], lambda _: Said("not covered"))
 
     def _add(self, code: str, each: _Covering, part: tuple[int, NDArray[np.void]], which: Mask, why: str) -> None:
         (number, piece), chosen = part, np.flatnonzero(which)
-        self._findings.add_rows(code, each.uri, piece["offset"][chosen], lambda one: f"entry {number + int(chosen[one]):,}: {why}")
+        self._findings.add_rows(code, each.uri, piece["offset"][chosen], lambda one: _of_entry(number + int(chosen[one]), why))
+
+
+def _of_entry(number: int, why: str) -> Said:
+    return say("entry of index", number=number, why=Said(why))
 
 
 def numpy_indexed(

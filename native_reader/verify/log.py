@@ -8,25 +8,26 @@ import numpy as np
 
 from native_reader.broker.checkpoint import checkpoint_of
 from native_reader.columns import checksums
+from native_reader.columns.projection import Projection
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreError, UnreadableError
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
 from native_reader.log.recovery import recovery_stops
 from native_reader.log.witness import is_live
+from native_reader.plan.beside import Sides
 from native_reader.plan.split import Split
-from native_reader.records.damages import ANOMALIES, FROM_PROPERTIES, Damage
+from native_reader.records.damages import FROM_PROPERTIES, SENTENCES, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
-from native_reader.scan.read import Projection
 from native_reader.storage.store import PLAIN, REFUSED, Segment
 from native_reader.storage.window import ReadRate, Window
-from native_reader.text import counted
+from native_reader.text import Said, say, verbatim
 from native_reader.tuning import TUNING
 from native_reader.verify.entries import EntryCheck
 from native_reader.verify.findings import Findings
 from native_reader.verify.keys import KeyCheck
 from native_reader.verify.records import RecordFacts, RecordReader
-from native_reader.verify.sides import QueueNumbering, Sides
+from native_reader.verify.sides import QueueNumbering
 
 _NEVER = -(2**62)
 _MOST_HELD = 1 << 20
@@ -89,9 +90,9 @@ class _SegmentCheck:
                         projection.advanced(window.bytes_read - told)
                         told = window.bytes_read
                     for damage in damages:
-                        self._add_damage(damage.start, damage.end, window.unopened or _described(damage))
+                        self._add_damage(damage.start, damage.end, _described(damage, window.unopened))
                         if damage.anomaly == FROM_PROPERTIES and damage.before is not None:
-                            self._findings.add("record-properties", segment.uri, "its properties end in zeros", damage.before)
+                            self._findings.add("record-properties", segment.uri, Said("properties end in zeros"), damage.before)
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)
@@ -109,10 +110,10 @@ class _SegmentCheck:
         except StoreError as error:
             if isinstance(error, UnreadableError) and not error.is_of_disk and error.errno not in REFUSED:
                 raise  # a lost network, for example: no fault of the store, and nothing else can be read
-            self._findings.add("log-damage", segment.uri, str(error), segment.base)
+            self._findings.add("log-damage", segment.uri, verbatim(str(error)), segment.base)
 
-    def _add_damage(self, start: int, end: int, text: str) -> None:
-        self._findings.add("log-damage", self._segment.uri, text, start, last=start)
+    def _add_damage(self, start: int, end: int, found: Said) -> None:
+        self._findings.add("log-damage", self._segment.uri, found, start, last=start)
         self._damage.append((start, end))
         self._first_damage = start if self._first_damage is None else min(start, self._first_damage)
 
@@ -121,8 +122,7 @@ class _SegmentCheck:
         source = PaddedBuffer(window.u8, window.arrow)
         for row in np.flatnonzero(checksums.wrong(source, records)).tolist():
             offset = int(records.heads["physical_offset"][row])
-            text = ANOMALIES[checksums.anomaly_of(source, records, row)][1]
-            self._findings.add("log-checksum", self._segment.uri, text, offset)
+            self._findings.add("log-checksum", self._segment.uri, Said(checksums.anomaly_of(source, records, row)), offset)
             self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
         self._held = self._reader.add(window.u8, records)
 
@@ -167,8 +167,8 @@ class _SegmentCheck:
             return
         lost = part.sides.end - (base + stop)
         if lost > 0:
-            text = f"a broker up to 5.3.1 that starts would truncate the log at offset {base + stop:,}, {lost:,} bytes before its end"
-            self._findings.add("log-truncated-by-start", self._segment.uri, text, base + stop)
+            found = say("start truncates", offset=base + stop, bytes=lost)
+            self._findings.add("log-truncated-by-start", self._segment.uri, found, base + stop)
 
     def _border(self, after: Segment) -> None:
         """The first record of the next segment must not be earlier than those of this one."""
@@ -182,15 +182,19 @@ class _SegmentCheck:
         """The checkpoint must not be later than the last record."""
         part, newest = self._part, max(checkpoint_of(self._part.sides.uri).times)
         if self._segment.framing == PLAIN and not part.sides.is_live and self._last_time != _NEVER and newest > self._last_time:
-            text = f"it is {newest - self._last_time:,} ms later than the last record"
-            self._findings.add("checkpoint-ahead", f"{part.sides.uri}/checkpoint", text, part.sides.end)
+            found = say("checkpoint later", milliseconds=newest - self._last_time)
+            self._findings.add("checkpoint-ahead", f"{part.sides.uri}/checkpoint", found, part.sides.end)
 
 
-def _described(damage: Damage) -> str:
-    """How much it is, the reason, and the description, which may repeat it."""
-    text = damage.description if damage.reason in damage.description else f"{damage.reason}: {damage.description}"
-    return f"{counted(damage.end - damage.start, 'byte')} without a record: {text}"
+def _described(damage: Damage, unopened: str | None) -> Said:
+    """How much it is, the reason, and the description, which may repeat it; or why the file cannot be opened."""
+    if unopened is not None:
+        return verbatim(unopened)
+    (what,) = damage.said
+    if damage.reason not in SENTENCES[what.kind]:
+        what = say("with reason", reason=damage.reason, what=what)
+    return say("without a record", bytes=damage.end - damage.start, what=what)
 
 
-def _earlier(milliseconds: int) -> str:
-    return f"stored {milliseconds:,} ms earlier than a record before it"
+def _earlier(milliseconds: int) -> Said:
+    return say("stored earlier", milliseconds=milliseconds)

@@ -6,22 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from native_reader.log.recovery import recovery_begins
-from native_reader.log.witness import is_live
+from native_reader.plan.beside import Sides, sides_of
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.sides.index import IndexFile, index_files
 from native_reader.sides.queues import topics_in
-from native_reader.storage.protocol import storage_of
-from native_reader.storage.rocksdb_queues import database_of, why_unreadable
+from native_reader.storage.rocksdb_queues import why_unreadable
 from native_reader.storage.store import StoreFiles
+from native_reader.text import Said, verbatim
 from native_reader.verify.log import LogPart
 from native_reader.verify.queue_files import QueuePart
-from native_reader.verify.sides import QueueNumbering, Sides
+from native_reader.verify.sides import QueueNumbering
 from native_reader.verify.store import StorePart
 
 _TOPICS_AT_ONCE = 32
-_LONGEST_TOLERANCE = 2**50
 
 
 class IndexPart(NamedTuple):
@@ -47,13 +46,13 @@ def plan_parts(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd], pla
 
 def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[VerifyPart]:
     store, segments = read.store, read.store.segments
-    sides = _sides_of(store, end, planning)
+    sides = sides_of(store, end.offset, end.stale, planning)
     lost = None
     if end.lost is not None:
-        lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.text)
+        lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.what_and_why)
     gaps = tuple(read.missing())
-    unread = [why for database in store.databases if (why := why_unreadable(database)) is not None]
-    unread += [] if sides.directories else ["no queue was checked"]
+    unread = [verbatim(why) for database in store.databases if (why := why_unreadable(database)) is not None]
+    unread += [] if sides.directories else [Said("no queue checked")]
     yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None)
     begins, queues = recovery_begins(store), QueueNumbering(sides)
     for number, segment in enumerate(segments):
@@ -66,29 +65,3 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[
     files = index_files(store.index, planning.max_hash_slot_num)
     for file in files:
         yield IndexPart(sides, file, file is files[-1])
-
-
-def _is_checked(store: StoreFiles, directory: str) -> bool:
-    """Whether a directory of queues can be checked: not a database that cannot be opened, nor one as a directory of files."""
-    database = database_of(directory)
-    if database is not None:
-        return why_unreadable(database) is None
-    return directory not in store.databases or bool(topics_in((directory,), light=True))
-
-
-def _sides_of(store: StoreFiles, end: CheckedEnd, planning: Planning) -> Sides:
-    live = is_live(store.uri)
-    crashed = storage_of(store.uri).entry(f"{store.uri}/abort") is not None
-    return Sides(
-        store.uri,
-        tuple(directory for directory in store.queues if _is_checked(store, directory)),
-        store.index,
-        store.config,
-        store.first_record,
-        end.offset,
-        live,
-        not live and not crashed,
-        end.stale > 0,
-        planning.max_hash_slot_num,
-        min(planning.time_skew_tolerance // 1000, _LONGEST_TOLERANCE),
-    )

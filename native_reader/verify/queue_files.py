@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_hash, is_written
+from native_reader.plan.beside import Sides
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, QueueFile, Topic, numbers_of, queue_in
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.rocksdb_queues import is_in_database
 from native_reader.storage.store import is_segment_name
+from native_reader.text import Said, say, verbatim
 from native_reader.verify.findings import Findings
-from native_reader.verify.sides import Sides
 
 _PIECE = 4 << 20
 _EXT = "consumequeue_ext"
@@ -39,10 +40,10 @@ def check_queues(part: QueuePart, findings: Findings) -> None:
         try:
             numbers = numbers_of(topic, strict=True)
         except OSError as error:
-            findings.add("queue-unreadable", topic.uri, str(error), topic=topic.name)
+            findings.add("queue-unreadable", topic.uri, verbatim(str(error)), topic=topic.name)
             continue
         if configured and not is_own and numbers and topic.name not in configured:
-            findings.add("queue-of-unknown-topic", topic.uri, f"'{topic.name}' is not in topics.json", topic=topic.name)
+            findings.add("queue-of-unknown-topic", topic.uri, say("not in topics", topic=topic.name), topic=topic.name)
         for queue_id in numbers:
             uri = f"{topic.uri}/{queue_id}"
             try:
@@ -50,7 +51,7 @@ def check_queues(part: QueuePart, findings: Findings) -> None:
             except FileNotFoundError:  # deleted meanwhile
                 continue
             except OSError as error:
-                findings.add("queue-unreadable", uri, str(error), topic=topic.name, queue_id=queue_id)
+                findings.add("queue-unreadable", uri, verbatim(str(error)), topic=topic.name, queue_id=queue_id)
                 continue
             queue = queue_in(topic, queue_id, entries)
             if copies.is_left_behind(topic, queue_id):
@@ -62,11 +63,9 @@ def check_queues(part: QueuePart, findings: Findings) -> None:
 def _left_behind(uri: str, queue: Queue, copies: QueueCopies, findings: Findings) -> None:
     """A queue that is in files and in RocksDB: the other one is compared with the log, and this one with the other."""
     if behind := copies.missing(queue):
-        text = f"it lacks the last {behind:,} entries of its other copy, which the broker uses"
-        findings.add("queue-left-behind", uri, text, topic=queue.topic, queue_id=queue.queue_id)
+        findings.add("queue-left-behind", uri, say("lacks entries", entries=behind), topic=queue.topic, queue_id=queue.queue_id)
     if (differing := copies.differing(queue)) is not None:
-        text = f"entry {differing:,} is not the same in its other copy"
-        findings.add("queue-copies-differ", uri, text, topic=queue.topic, queue_id=queue.queue_id)
+        findings.add("queue-copies-differ", uri, say("copies differ", number=differing), topic=queue.topic, queue_id=queue.queue_id)
 
 
 def _names(uri: str, queue: Queue, entries: Sequence[DirEntry], findings: Findings) -> None:
@@ -75,15 +74,15 @@ def _names(uri: str, queue: Queue, entries: Sequence[DirEntry], findings: Findin
     for entry in entries:
         if not entry.is_file:
             continue
-        text = None
+        found = None
         if not is_segment_name(entry.name):
-            text = "its name is not a position"
+            found = Said("name is no position")
         elif int(entry.name) % width:
-            text = f"its name is not a multiple of {width}"
+            found = say("name is no multiple", width=width)
         elif entry.size % width:
-            text = f"its size of {entry.size:,} bytes is not a multiple of {width}"
-        if text is not None:
-            findings.add("queue-file", f"{uri}/{storage_of(uri).quoted(entry.name)}", text, topic=queue.topic, queue_id=queue.queue_id)
+            found = say("size is no multiple", size=entry.size, width=width)
+        if found is not None:
+            findings.add("queue-file", f"{uri}/{storage_of(uri).quoted(entry.name)}", found, topic=queue.topic, queue_id=queue.queue_id)
 
 
 class _QueuePass:
@@ -105,7 +104,7 @@ class _QueuePass:
         for file in self._queue.files:
             if following is not None and file.base != following:
                 if file.base < following:
-                    self._add("queue-file", f"the file before it has entries up to {following:,}, and it begins at {file.base:,}")
+                    self._add("queue-file", say("files overlap", until=following, begin=file.base))
                 elif self._begun and self._empty_from is None:
                     self._empty_from = following
             following = file.base + file.units
@@ -113,7 +112,7 @@ class _QueuePass:
                 with storage_of(file.uri).open(file.uri) as stored:
                     self._file(stored, file)
             except OSError:
-                self._add("queue-unreadable", f"{file.uri} cannot be read")
+                self._add("queue-unreadable", say("cannot be read", file=file.uri))
 
     def _file(self, stored: StoredFile, file: QueueFile) -> None:
         width, place = self._dtype.itemsize, 0
@@ -151,7 +150,7 @@ class _QueuePass:
         begin = 0 if self._begun else int(places[0])
         late = np.flatnonzero(filler[begin:])
         if len(late):
-            self._add("queue-filler", f"entry {number + begin + int(late[0]):,} is a filler", count=len(late))
+            self._add("queue-filler", say("filler", number=number + begin + int(late[0])), count=len(late))
         if len(places):
             if self._begun and self._empty_from is None and places[0] > 0 and not filler[0]:
                 self._empty_from = number
@@ -170,37 +169,37 @@ class _QueuePass:
     def _hole(self, first: int, stop: int) -> None:
         if self._leaves_out:
             return
-        self._add("queue-hole", f"entries {first:,} to {stop - 1:,} are not written, but later ones are", count=stop - first)
+        self._add("queue-hole", say("not written", first=first, last=stop - 1), count=stop - first)
 
     def _entries(self, numbers: NDArray[np.int64], entries: NDArray[np.void]) -> None:
         sides, offsets = self._sides, entries["offset"].astype(np.int64)
         back = np.flatnonzero(np.diff(offsets, prepend=self._offset) <= 0)
-        self._rows("queue-order", numbers, offsets, back, "its offset is not higher than that of the entry before it")
+        self._rows("queue-order", numbers, offsets, back, Said("not higher"))
         self._offset = int(offsets.max(initial=self._offset))
-        self._rows("entry-expired", numbers, offsets, np.flatnonzero(offsets < sides.begin), "its record expired")
+        self._rows("entry-expired", numbers, offsets, np.flatnonzero(offsets < sides.begin), Said("expired"))
         if not sides.is_live:
             code = "entry-discarded" if sides.discarded else "entry-after-end"
-            self._rows(code, numbers, offsets, np.flatnonzero(offsets >= sides.end), f"the log ends at offset {sides.end:,}")
+            self._rows(code, numbers, offsets, np.flatnonzero(offsets >= sides.end), say("log ends", end=sides.end))
         if self._queue.batch:
             base, count = entries["base"].astype(np.int64), entries["count"].astype(np.int64)
             expected = np.concatenate([[self._next if self._next else int(base[0])], base[:-1] + count[:-1]])
             wrong = np.flatnonzero(base != expected)
-            self._rows("entry-count", numbers, offsets, wrong, "its first queue offset does not follow the entry before it")
+            self._rows("entry-count", numbers, offsets, wrong, Said("does not follow"))
             self._next = int((base[-1:] + count[-1:])[0])  # arrays, because a sum of two numbers above 64 bits warns
         elif not is_hash(entries["tags_code"]).all() and not self._has_ext():
-            self._rows("entry-address", numbers, offsets, np.flatnonzero(~is_hash(entries["tags_code"])), "its tags code is an address")
+            self._rows("entry-address", numbers, offsets, np.flatnonzero(~is_hash(entries["tags_code"])), Said("is address"))
 
     def _has_ext(self) -> bool:
         storage = storage_of(self._uri)
         return storage.entry(f"{self._sides.uri}/{_EXT}/{storage.quoted(self._queue.topic)}/{self._queue.queue_id}") is not None
 
-    def _rows(self, code: str, numbers: NDArray[np.int64], offsets: NDArray[np.int64], rows: NDArray[np.intp], why: str) -> None:
+    def _rows(self, code: str, numbers: NDArray[np.int64], offsets: NDArray[np.int64], rows: NDArray[np.intp], why: Said) -> None:
         queue = self._queue
         self._findings.add_rows(
             code, self._uri, offsets[rows],
-            lambda each: f"entry {numbers[rows[each]]:,} of queue {queue.queue_id} of '{queue.topic}': {why}",
+            lambda each: say("entry of queue", number=int(numbers[rows[each]]), queue=queue.queue_id, topic=queue.topic, why=why),
             topic=queue.topic, queue_id=queue.queue_id,
         )  # fmt: skip
 
-    def _add(self, code: str, text: str, count: int = 1) -> None:
-        self._findings.add(code, self._uri, text, topic=self._queue.topic, queue_id=self._queue.queue_id, count=count)
+    def _add(self, code: str, found: Said, count: int = 1) -> None:
+        self._findings.add(code, self._uri, found, topic=self._queue.topic, queue_id=self._queue.queue_id, count=count)

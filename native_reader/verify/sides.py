@@ -1,40 +1,18 @@
-"""What the parts of a check share: where the other files of a store are, its queues, and the bounds of its log."""
+"""The queues of a store, numbered: the parts of a check share them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 
 from native_reader.broker.settings import Topics
+from native_reader.plan.beside import Sides
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.deleted import DeletedTopics
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 
 _AT_FIRST, _AT_MOST = 1 << 9, 1 << 16
 """Entries that are read at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The files beside the log of one store. Small, because every part carries it."""
-
-    uri: str
-    directories: tuple[str, ...]
-    """Of the queues; empty if they cannot be checked."""
-    index: str | None
-    config: str | None
-    begin: int
-    end: int
-    """The log has offsets `[begin, end)`."""
-    is_live: bool
-    stopped: bool
-    """Whether the broker stopped cleanly, so that everything must be dispatched."""
-    discarded: bool
-    """Whether a broker discarded records at the end: their entries remain."""
-    slots: int | None
-    tolerance: int
-    """How far store times may step back, in milliseconds."""
 
 
 def last_entry(queue: Queue, end: int) -> tuple[int, int] | None:

@@ -5,56 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from native_reader.broker.config_files import PROBLEMS, damaged_files
+from native_reader.broker.config_files import damaged_files
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
-from native_reader.plan.lost import Missing
+from native_reader.plan.beside import Sides
+from native_reader.plan.lost import BACK, Missing
 from native_reader.sides.index import index_files
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.rocksdb import is_database
 from native_reader.storage.rocksdb_queues import why_unreadable
+from native_reader.text import Said, joined, say, verbatim
 from native_reader.verify.findings import Findings
-from native_reader.verify.sides import QueueNumbering, Sides, last_entry
+from native_reader.verify.sides import QueueNumbering, last_entry
 
 _IN_ROCKSDB = ("topics", "subscriptionGroups", "consumerOffsets", "metadata", "rdb")
 
 
 class StorePart(NamedTuple):
-    """A store. `lost`: code, offset and text of what is missing at the end of its log; `gaps`: ranges without a file.
+    """A store. `lost`: code and offset of what is missing, and what it is, at the end of its log; `gaps`: ranges without a file.
 
     `queues_unread`: why queues are not checked.
     """
 
     sides: Sides
-    lost: tuple[str, int, str] | None
+    lost: tuple[str, int, Said] | None
     gaps: tuple[Missing, ...]
     stale: int
-    queues_unread: str | None
+    queues_unread: Said | None
 
 
 def check_store(part: StorePart, findings: Findings) -> None:
     """Add what concerns the whole store."""
     sides, add = part.sides, findings.add
     for gap in part.gaps:
-        text = f"no file has offsets {gap.start:,} to {gap.stop:,}"
-        back = gap.how_to_get_back
-        add("log-missing", sides.uri, f"{text}. {back}" if back else text, gap.start, last=gap.stop)
+        back = [each for each in gap.said if each.kind in BACK]
+        found = joined("sentences", [say("no file has", start=gap.start, stop=gap.stop), *back])
+        add("log-missing", sides.uri, found, gap.start, last=gap.stop)
     if part.lost is not None:
-        code, offset, text = part.lost
-        add(code, sides.uri, text, offset)
+        code, offset, what = part.lost
+        add(code, sides.uri, what, offset)
     if part.stale:
-        add("log-old-records", sides.uri, f"{part.stale:,} bytes of old records follow the end of the log", sides.end)
+        add("log-old-records", sides.uri, say("old records", bytes=part.stale), sides.end)
     if part.queues_unread is not None:
         add("queue-not-checked", sides.uri, part.queues_unread)
     database = index_database(sides.uri)
     if database is not None and has_rows(database):
-        add("index-not-checked", database, "no index in this database is checked")
+        add("index-not-checked", database, Said("no index in database"))
     elif not index_files(sides.index):
-        add("index-not-checked", sides.uri, "the store has no index files")
+        add("index-not-checked", sides.uri, Said("no index files"))
     if not sides.is_live and storage_of(sides.uri).entry(f"{sides.uri}/abort") is not None:
-        add("broker-crashed", f"{sides.uri}/abort", "the file `abort` exists")
+        add("broker-crashed", f"{sides.uri}/abort", Said("abort exists"))
     _checkpoint(sides, findings)
     _config(sides, findings)
 
@@ -68,11 +70,11 @@ def _checkpoint(sides: Sides, findings: Findings) -> None:
         content = b""
     times = checkpoint_in(content).times
     if len(content) < TIMES_SIZE:
-        findings.add("checkpoint-missing", uri, f"it has {len(content)} bytes, expected {TIMES_SIZE} or more")
+        findings.add("checkpoint-missing", uri, say("short checkpoint", size=len(content), expected=TIMES_SIZE))
     elif min(times) < 0:
-        findings.add("checkpoint-missing", uri, "it has a negative time")
+        findings.add("checkpoint-missing", uri, Said("negative time"))
     elif not any(times) and sides.end > sides.begin:
-        findings.add("checkpoint-missing", uri, "it has no times")
+        findings.add("checkpoint-missing", uri, Said("no times"))
 
 
 def _config(sides: Sides, findings: Findings) -> None:
@@ -80,9 +82,9 @@ def _config(sides: Sides, findings: Findings) -> None:
         return
     for name in _IN_ROCKSDB:
         if is_database(uri := f"{sides.config}/{name}") and (why := why_unreadable(uri)) is not None:
-            findings.add("config-not-checked", uri, why)
+            findings.add("config-not-checked", uri, verbatim(why))
     for uri, problem in damaged_files(sides.config):
-        findings.add("config-damaged", uri, problem.text(PROBLEMS))
+        findings.add("config-damaged", uri, problem)
     try:
         offsets = offsets_in(sides.config)
     except (StoreDamaged, UnreadableError):  # the file or database has a finding of its own
@@ -102,7 +104,7 @@ def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Fi
             ends[number] = None if last is None else last[1]
         end = ends[number]
         if end is not None and offset.committed > end:
-            text = (
-                f"group '{offset.group}' is at {offset.committed:,} of queue {offset.queue_id} of '{offset.topic}', which ends at {end:,}"
-            )
-            findings.add("offset-after-queue", offset.file, text, topic=offset.topic, queue_id=offset.queue_id)
+            queue = queues.all[number]
+            names = {"group": str(offset.group), "topic": queue.topic}
+            ahead = say("group ahead", **names, committed=offset.committed, queue=queue.queue_id, end=end)
+            findings.add("offset-after-queue", offset.file, ahead, topic=queue.topic, queue_id=queue.queue_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from native_reader.errors import option_name
-from rmqstore.chinese.reasons import SENTENCES
+from rmqstore.chinese.reasons import PROBLEMS, SENTENCES
 from rmqstore.chinese.start import CHINESE as START
 
 CHINESE = {
@@ -96,26 +96,11 @@ CHINESE = {
     "holds timer": "定时消息",
     "holds default": "key 索引",
     "holds nothing": "空",
-    # What is wrong with a configuration file
-    "file unreadable": "无法读取：{reason}",
-    "file too large": "有 {size:,} 字节，上限为 {limit:,}",
-    "file empty": "为空",
-    "file not json": "第 {position:,} 字节处不是 JSON（{expected}）",
-    "file not object": "应为对象，实际是{found}",
-    "file without key": "缺少键 '{key}'",
-    "key not object": "'{key}' 应为对象，实际是{found}",
-    "file missing": "缺失",
-    "an object": "对象",
-    "a list": "列表",
-    "a text": "文本",
-    "null": "null",
-    "other value": " {value}",
-    "with backup": "{name} {problem}；其 .bak 可读",
-    "without backup": "{name} {problem}；没有可读的 .bak",
     # Damage and losses
     "skipped": "{segment}：跳过偏移量 {offset:,} 处的 {bytes:,} 字节损坏数据：{what}",
     "skipped more": "{segment}：另外跳过 {ranges:,} 处损坏",
     "lost in store": "{store}：{what}。{why}",
+    **PROBLEMS,
     **SENTENCES,
     **START,
     # The command

@@ -1,4 +1,4 @@
-"""Reasons for damage, what the engine says about damage and losses, and kinds of messages: in Chinese. The engine has the English."""
+"""What the engine says about damage, losses and files of settings, reasons for damage, and kinds of messages: in Chinese."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ CHINESE = {
     "entry": "DLedger 条目头缺失，或与其记录不符",
     "too large": "记录大于 max_record_bytes",
     "checksum": "记录完整，但校验和错误；仅在 verify_crc 时检查",
+    "properties": "记录完整，但与其消费队列或索引矛盾：其属性损坏，或条目错误",
     "unreadable": "无法从磁盘或文件系统读取",
     "missing": "没有文件包含这些偏移量",
     "lost": "consumequeue、索引文件或 checkpoint 中有日志末尾之后的记录",
@@ -41,6 +42,8 @@ SENTENCES = {
     "too large": "记录有 {number:,} 字节，大于 max_record_bytes",
     "body checksum": "存储的消息体的校验和错误",
     "checksum": "记录的校验和错误",
+    "tag contradicted": "记录完整，但其 tag 与消费队列条目不同：tag 已丢失，或条目错误",
+    "key contradicted": "记录完整，但没有索引为其记录的 key：key 已丢失，或条目错误",
     MISSING: CHINESE[MISSING],
     # What is lost after the end of the log
     "named by queues": "{queues:,} 个队列中有 {records:,} 条记录位于日志末尾（偏移量 {end:,}）之后，直到偏移量 {until:,}",
@@ -68,6 +71,24 @@ SENTENCES = {
     "copied before": "其后只有零或不完整的记录：日志的拷贝早于 consumequeue，或最后写入的页没有刷盘",
 }
 """What the engine says about damage and losses, by kind, in Chinese."""
+PROBLEMS = {
+    "file unreadable": "无法读取：{reason}",
+    "file too large": "有 {size:,} 字节，上限为 {limit:,}",
+    "file empty": "为空",
+    "file not json": "第 {position:,} 字节处不是 JSON（{expected}）",
+    "file not object": "应为对象，实际是{found}",
+    "file without key": "缺少键 '{key}'",
+    "key not object": "'{key}' 应为对象，实际是{found}",
+    "file missing": "缺失",
+    "an object": "对象",
+    "a list": "列表",
+    "a text": "文本",
+    "null": "null",
+    "other value": " {value}",
+    "with backup": "{name} {problem}；其 .bak 可读",
+    "without backup": "{name} {problem}；没有可读的 .bak",
+}
+"""What is wrong with a configuration file, by kind, in Chinese."""
 KINDS = {
     "prepared": "旧版半事务消息",
     "rollback": "旧版事务回滚",

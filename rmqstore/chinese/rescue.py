@@ -5,11 +5,13 @@ from __future__ import annotations
 from native_reader.errors import spelled
 from rmqstore.chinese.doctor import CHINESE as DOCTOR
 from rmqstore.chinese.findings import CODES, SEVERITIES
+from rmqstore.chinese.found import OWN as FOUND
 
 _MISSING = "缺失的位点表示丢失的消息，除非该 topic 是压缩（compaction）topic，或其队列曾被重置。"
 _REST = "另有 {count:,}"
 CHINESE = {
     **DOCTOR,
+    **FOUND,
     "rescue of": "{stores} 的抢救报告",
     "empty store": "空的存储",
     "finished": "完成于 {time}Z。存储只被读取，没有任何改动。",

@@ -11,12 +11,10 @@ import click
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENTION, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
-from rmqstore.cli.stderr import warnings
+from rmqstore.cli.stderr import text_in, warnings
 from rmqstore.text import as_json, padded, plain, safe, time_text
 
 if TYPE_CHECKING:
-    from logging import LogRecord
-
     from native_reader import Diagnosis, Store
 
 HELP = """Look at a store without reading its log: which parts it has and where, which brokers may have written it, whether one is using it,
@@ -91,19 +89,11 @@ def _diagnosis(asked: Asked, one: Store, reserved: int | None, sentences: Mappin
 
     losses: list[str] = []
     others: list[str] = []
-    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: _warning(record, sentences)):
+    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: text_in(record, sentences)):
         found = one.diagnose(file_reserved_time=reserved, **asked.values())
     found.losses[:0] = [verbatim(text) for text in losses]
     found.harmless[:0] = [verbatim(text) for text in others]
     return found, bool(losses) or found.has_gaps or (found.start is not None and found.start.loses)
-
-
-def _warning(record: LogRecord, sentences: Mapping[str, str]) -> str:
-    """A warning of the engine in that language, if it is about a loss."""
-    from native_reader.text import Said
-
-    said = getattr(record, "said", None)
-    return said.text(sentences) if isinstance(said, Said) else record.getMessage()
 
 
 def _in_words(text: str) -> str:

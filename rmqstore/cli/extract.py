@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, FILTERS, PATHS, PLACES, READING, Asked, takes
+from rmqstore.cli.asked import AS_JSON, FILTERS, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.repair import folder_of, reading_of, show
-from rmqstore.cli.stderr import clear, warnings
+from rmqstore.cli.stderr import clear, sentences_in, warnings_in
 
 HELP = """Write a new store to NEW with the messages of some topics of STORE, for a broker elsewhere.
 
@@ -25,16 +25,16 @@ Examples:
 @takes(
     (*PATHS, click.argument("target", metavar="NEW", required=False, type=click.Path())),
     (FILTERS[0], click.option("--dry-run", is_flag=True, help="Only read STORE, and print the plan.")),
-    *(AS_JSON, READING, PLACES),
+    *(LANGUAGE, AS_JSON, READING, PLACES),
 )
-def extract(asked: Asked, target: str | None, dry_run: bool) -> int:
+def extract(asked: Asked, target: str | None, dry_run: bool, lang: str) -> int:
     target = folder_of(asked, target, "extract")
     values = asked.values()
     topics = values.pop("topic", None)
     if topics is None:
         raise click.UsageError("An extract needs a topic: --topic NAME.", click.get_current_context())
     reading = reading_of(asked, values, "An extract")
-    with warnings():
+    with warnings_in(sentences_in(lang)):
         done = asked.open().extract(target, topics, dry_run=dry_run, **reading)
         clear()
-    return show(asked, done, dry_run=dry_run)
+    return show(asked, done, lang, dry_run=dry_run)

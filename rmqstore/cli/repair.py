@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, takes
+from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import bar, clear, note, warnings
+from rmqstore.cli.stderr import bar, clear, note, sentences_in, warnings_in
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ CHOICES = (
 @takes(
     (*PATHS, click.argument("target", metavar="NEW", required=False, type=click.Path())),
     (click.option("--dry-run", is_flag=True, help="Only read STORE, and print the plan."), *CHOICES),
-    *(AS_JSON, READING, PLACES),
+    *(LANGUAGE, AS_JSON, READING, PLACES),
 )
-def repair(asked: Asked, target: str | None, dry_run: bool, **choices: Any) -> int:
+def repair(asked: Asked, target: str | None, dry_run: bool, lang: str, **choices: Any) -> int:
     target = folder_of(asked, target, "repair")
     reading = reading_of(asked, asked.values(), "A repair")
-    with warnings():
+    with warnings_in(sentences_in(lang)):
         done = asked.open().repair(target, dry_run=dry_run, **choices, **reading)
         clear()
-    return show(asked, done, dry_run=dry_run)
+    return show(asked, done, lang, dry_run=dry_run)
 
 
 def folder_of(asked: Asked, target: str | None, command: str) -> str:
@@ -75,32 +75,14 @@ def reading_of(asked: Asked, values: dict[str, Any], what: str) -> dict[str, Any
     return {"jobs": asked.jobs, "progress": bar("reading", "checking"), "max_read_rate": rate}
 
 
-def show(asked: Asked, done: Repaired, *, dry_run: bool) -> int:
+def show(asked: Asked, done: Repaired, language: str, *, dry_run: bool) -> int:
     """Print what was done, and return the exit code."""
+    from rmqstore.results import said_of_repair
+
     if asked.as_json:
         click.echo(as_json(done.to_dict()))
     elif dry_run:
         click.echo("\n".join(done.lines()))
-    _print_result(done)
+    for each in said_of_repair(done):
+        note(each.text(sentences_in(language)))
     return CLEAN if done.is_whole else FOUND
-
-
-def _print_result(done: Repaired) -> None:
-    """Say in a few lines what was lost; the page has the details."""
-    from native_reader.start import NO, lines_of
-    from native_reader.text import counted
-
-    plan = done.plan
-    note(f"{counted(plan.messages, 'message')} {'survived' if plan.moved is None else 'copied'}")
-    if plan.moved is None and (plan.start.loses or plan.start.outcome == NO):
-        note(f"warning: may a broker be started on the damaged store? {next(lines_of(plan.start))}")
-    if plan.corrected:
-        note(f"warning: {counted(len(plan.corrected), 'message')} kept with a changed body and another checksum")
-    if plan.doubtful and plan.choices.keep_doubtful:
-        note(f"warning: {counted(len(plan.doubtful), 'message')} kept without tags and keys")
-    if plan.lost_messages:
-        note(f"warning: {counted(plan.lost_messages, 'message')} lost; a placeholder is in the place of each")
-    if done.page is None:
-        note("this is the plan: nothing was written")
-    else:
-        note(f"the new store is complete and was checked; see {done.page}")

@@ -13,11 +13,11 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import bar, clear, note, warnings
+from rmqstore.cli.stderr import bar, clear, note, sentences_in, warnings_in
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from native_reader import Rescued, Store
     from native_reader.document import Document
@@ -42,24 +42,28 @@ Examples:
     *(LANGUAGE, AS_JSON, READING, PLACES),
 )
 def rescue(asked: Asked, target: str | None, output: str | None, lang: str) -> int:
+    from rmqstore.results import said_of_rescue
+
     asked, target = _to_folder(asked, target, output)
     values = asked.values()
     rate = values.pop("max_read_rate", None)
     if values:
         raise click.UsageError(f"A rescue takes no other options: --option {next(iter(values))}.")
-    with warnings():
+    sentences = sentences_in(lang)
+    with warnings_in(sentences):
         store = asked.open()
     is_again = (Path(target) / "rescue.md").exists()  # it is written last
     if not is_again:
-        _note_room(store, target)
-    with warnings() as warned:
+        _note_room(store, target, sentences)
+    with warnings_in(sentences) as warned:
         done = store.rescue(target, jobs=asked.jobs, progress=bar("saving", "checking"), max_read_rate=rate, pages=_pages(lang))
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))
     if is_again:
-        note("this rescue was complete already: no message was saved again; the check was repeated and the page written again")
-    _print_result(done)
+        note(sentences["rescued before"])
+    for each in said_of_rescue(done):
+        note(each.text(sentences))
     return CLEAN if done.is_whole and not warned.has_loss else FOUND
 
 
@@ -88,9 +92,9 @@ def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[As
     return asked, target
 
 
-def _note_room(store: Store, target: str) -> None:
+def _note_room(store: Store, target: str, sentences: Mapping[str, str]) -> None:
     """Say at the start if the disk may be too small, not after hours."""
-    from native_reader.text import size_of
+    from native_reader.text import say, size_of
 
     size = sum(segment.size for each in store.stores for segment in each.segments)
     folder = Path(target).absolute()
@@ -98,7 +102,7 @@ def _note_room(store: Store, target: str) -> None:
         while not folder.exists():
             folder = folder.parent
         if (free := shutil.disk_usage(folder).free) < size:
-            note(f"note: the log has {size_of(size)}, but {folder} has only {size_of(free)} free. Files are compressed, so it may fit")
+            note(say("little room", size=size_of(size), folder=str(folder), free=size_of(free)).text(sentences))
 
 
 def _counts(done: Rescued) -> dict[str, object]:
@@ -111,31 +115,3 @@ def _counts(done: Rescued) -> dict[str, object]:
         "findings": done.problems,
         "page": done.page,
     }
-
-
-def _print_result(done: Rescued) -> None:
-    """Print what was saved and lost; the page has the details."""
-    from native_reader.start import NO, lines_of
-    from native_reader.text import counted
-
-    exported = done.exported
-    damaged = [damage.end - damage.start for damage in exported.report.damage]
-    missing = [gap.stop - gap.start for gap in exported.missing]
-    parts = [
-        f"{sum(sizes):,} in {counted(len(sizes), f'{kind} range')}" for kind, sizes in (("damaged", damaged), ("missing", missing)) if sizes
-    ]
-    note(f"saved {counted(exported.rows, 'message')}")
-    if parts:
-        lost = sum(damaged + missing)
-        note(f"warning: {counted(lost, 'byte')} of the log {'is' if lost == 1 else 'are'} lost: {' and '.join(parts)}")
-    if done.missing:
-        note(f"warning: {counted(done.missing, 'queue offset')} without a saved message")
-    if done.problems:
-        note(f"warning: {counted(done.problems, 'finding')} of the check")
-    if done.start is not None and (done.start.loses or done.start.outcome == NO):
-        note(f"warning: may a broker be started on it? {next(lines_of(done.start))}")
-    if done.older:
-        note(f"queues name {counted(done.older, 'record')} older than the log, which expired or were removed")
-    if done.is_whole:
-        note(f"nothing {'else ' if done.older else ''}was found to be lost")
-    note(f"see {done.page}")

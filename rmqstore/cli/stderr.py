@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,30 @@ def bar(*labels: str) -> bool | Callable[[Progress], object]:
     from native_reader.scan.progress import Bar
 
     return Bar(sys.stderr, *labels, stays=False) if is_terminal() else False
+
+
+def sentences_in(language: str) -> Mapping[str, str]:
+    """What a command that saves messages says, by kind."""
+    from rmqstore.chinese.results import CHINESE
+    from rmqstore.results import ENGLISH
+
+    return CHINESE if language == "zh" else ENGLISH
+
+
+def text_in(record: logging.LogRecord, sentences: Mapping[str, str]) -> str:
+    """A warning of the engine in that language, if it is about a loss."""
+    from native_reader.text import Said
+
+    said = getattr(record, "said", None)
+    return said.text(sentences) if isinstance(said, Said) else record.getMessage()
+
+
+@contextmanager
+def warnings_in(sentences: Mapping[str, str]) -> Iterator[Warned]:
+    """As `warnings`, in that language."""
+    label = sentences["warning"]
+    with warnings(lambda text, is_loss: note(label.format(what=text)), lambda record: text_in(record, sentences)) as warned:
+        yield warned
 
 
 @contextmanager

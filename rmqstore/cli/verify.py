@@ -128,7 +128,8 @@ class _Printer:
         for line in meaning:
             self._output.line(f"{_MARGIN}{safe(line)}")
         for row in code.first:
-            self._output.line(f"{_MARGIN}{self._place(row)}{self._say('separator')}{safe(row['message'])}")
+            *_, found = self._in_words(row)[1]
+            self._output.line(f"{_MARGIN}{self._place(row)}{self._say('separator')}{safe(found)}")
         if left := code.count - len(code.first):
             self._output.line(f"{_MARGIN}{self._say('more', left)}")
         self._output.line(f"{_MARGIN}→ {safe(advice)}")

@@ -14,6 +14,7 @@ from support.own_stores import NAMES
 from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
+from native_reader.columns.projection import Projection
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import CheckedEnd
@@ -21,7 +22,7 @@ from native_reader.plan.places import SEEN, Places, records_in
 from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
 from native_reader.predicate.tree import EVERYTHING
-from native_reader.scan.read import Projection, Reading
+from native_reader.scan.read import Reading
 from native_reader.tables import TABLES
 from native_reader.testing.faulty import FaultyStorage
 

@@ -15,12 +15,13 @@ from support.effort import sampled
 from support.stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
+from native_reader.columns.projection import Projection
 from native_reader.plan.estimate import AUTO, TRUST, AccessPath
 from native_reader.plan.plan import Plan, StoreRead, make_plan
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, And, Column, Compare, Predicate
-from native_reader.scan.read import Projection, Reading
+from native_reader.scan.read import Reading
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import encode

@@ -23,6 +23,7 @@ from native_reader.markdown import lines_of
 from native_reader.rescue_texts import ENGLISH
 from native_reader.start import ENGLISH as START
 from native_reader.text import say
+from native_reader.verify.words import OWN as FOUND
 from rmqstore.chinese.findings import CODES
 from rmqstore.chinese.rescue import CHINESE
 from rmqstore.cli import doctor
@@ -50,7 +51,7 @@ def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
 
 
 def test_no_kind_has_two_meanings() -> None:
-    parts = (DOCTOR, START, texts.RESULTS, texts.TITLES, texts.TABLES, texts.FILES, texts.NEXT)
+    parts = (DOCTOR, START, FOUND, texts.RESULTS, texts.TITLES, texts.TABLES, texts.FILES, texts.NEXT)
     assert len(ENGLISH) == sum(map(len, parts))
 
 

@@ -15,7 +15,8 @@ from support.plain_decoder import walk
 from support.tune import Tune
 
 import native_reader as nr
-from native_reader.scan.read import Projection, Reading, Shared
+from native_reader.columns.projection import Projection
+from native_reader.scan.read import Reading, Shared
 from native_reader.testing.compression import COMPRESSED
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +13,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from support.effort import mostly_long
+from support.golden import Golden
+from support.store_damages import lost_property
 from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
@@ -48,6 +52,21 @@ def test_each_mode_gives_the_rows_of_the_engine(spark: SparkSession, broken: Pat
     assert found.sort_by("physical_offset").cast(mine.schema).equals(mine.sort_by("physical_offset"))
     reasons = set(found["corrupt_reason"].to_pylist())
     assert reasons == ({None, "magic", "offset", *(["checksum"] if crc else [])} if mode == "PERMISSIVE" else {None})
+
+
+@pytest.mark.gate
+def test_a_record_that_its_entries_contradict_is_marked_as_by_the_engine(
+    spark: SparkSession, own_store: Callable[[str], Golden], tmp_path: Path
+) -> None:
+    store = Path(shutil.copytree(own_store("5.5.0-killed").root, tmp_path / "store"))
+    offset, size = lost_property(store, b"TAGS")
+    for most in ("4096", "128m"):
+        rows = load(spark, store, mode="PERMISSIVE", columns="physical_offset,corrupt_reason", maxPartitionBytes=most)
+        found = rows.filter("corrupt_reason is not null").collect()
+        assert [tuple(row) for row in found] == [(offset, "properties")]
+    damage = spark.read.format("rocketmq-store").option("table", "damage").load(str(store))
+    (row,) = damage.select("start_offset", "bytes", "reason").collect()
+    assert tuple(row) == (offset, size, "properties")
 
 
 def test_failfast_is_the_default_and_says_how_to_continue(spark: SparkSession, broken: Path) -> None:

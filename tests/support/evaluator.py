@@ -10,6 +10,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import native_reader as nr
+from native_reader.columns.projection import Projection
 from native_reader.columns.schema import COLUMNS
 from native_reader.predicate.tree import (
     And,
@@ -24,7 +25,6 @@ from native_reader.predicate.tree import (
     Predicate,
     RLike,
 )
-from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.strategies import PROPERTY_NAMES

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 import native_reader as nr
+from native_reader.columns.projection import Projection
 from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, all_of
-from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from support.queued_stores import TAGS, TOPICS
 from support.stores import Files, in_memory

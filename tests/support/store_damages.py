@@ -66,6 +66,16 @@ def torn_properties(store: Path, chance: Random) -> None:
     patch(segment, begin, bytes(at + size - begin))
 
 
+def lost_property(store: Path, name: bytes) -> tuple[int, int]:
+    """Zeros over the name of that property of one record, whose later properties stay. Returns its offset and size."""
+    segment = segments(store)[1]
+    content = segment.read_bytes()
+    names = [each + b"\1" for each in (b"TAGS", b"KEYS", b"WAIT")]
+    at, size = next(each for each in records(segment) if all(name in content[each[0] : sum(each)] for name in names))
+    patch(segment, content.index(name + b"\1", at), bytes(len(name) + 2))
+    return int(segment.name) + at, size
+
+
 def page_of_zeros(store: Path, chance: Random) -> None:
     segment = segments(store)[-2]
     patch(segment, chance.randrange(2, segment.stat().st_size // PAGE - 2) * PAGE, bytes(PAGE))

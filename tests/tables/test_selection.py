@@ -11,8 +11,8 @@ import pytest
 from support.stores import files_of, in_memory, log_of
 
 import native_reader as nr
+from native_reader.columns.projection import Projection
 from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
-from native_reader.scan.read import Projection
 from native_reader.tables import TABLES
 from native_reader.tables.table import Table, TableRequest
 from native_reader.testing.faulty import FaultyStorage

@@ -1,0 +1,45 @@
+"""What a read returns for each row, how it treats damage, and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from native_reader.columns.batches import CORRUPT_COLUMNS
+from native_reader.columns.schema import schema_of
+
+FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
+MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What to return for each row, and the limits of the read.
+
+    `unpacks_batches`: each message of an inner batch is a row; otherwise the batch is one row, with the values of its record.
+    `advanced`: called with the number of bytes read since its last call.
+    """
+
+    columns: tuple[str, ...]
+    mode: str = FAILFAST
+    verify_crc: bool = False
+    max_record_bytes: int = 64 << 20
+    max_decompressed_bytes: int = 64 << 20
+    max_read_rate: int | None = None
+    fail_on_data_loss: bool = True
+    ignore_missing_files: bool = False
+    column_name_of_corrupt_record: str | None = None
+    unpacks_batches: bool = True
+    advanced: Callable[[int], None] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of its batches."""
+        return schema_of(self.columns, self.column_name_of_corrupt_record)
+
+    @property
+    def has_damage_rows(self) -> bool:
+        """Whether damage is returned as rows."""
+        return self.mode == PERMISSIVE and any(name in self.columns for name in CORRUPT_COLUMNS)

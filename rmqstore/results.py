@@ -1,0 +1,90 @@
+"""What `rescue`, `repair` and `extract` say when they end, by kind, in English. `rmqstore/chinese/results.py` has the same in Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from native_reader import Repaired, Rescued
+from native_reader.doctor_texts import ENGLISH as WARNINGS
+from native_reader.start import ENGLISH as START
+from native_reader.start import NO, Start, said_of
+from native_reader.text import Said, joined, say
+
+OWN = {
+    "warning": "warning: {what}",
+    "further reason": "  {reason}",
+    "see": "see {page}",
+    # A rescue
+    "little room": "note: the log has {size}, but {folder} has only {free} free. Files are compressed, so it may fit",
+    "rescued before": "this rescue was complete already: no message was saved again; the check was repeated and the page written again",
+    "saved messages": "saved {messages:,} {messages:message|messages}",
+    "bytes lost": "{bytes:,} {bytes:byte|bytes} of the log {bytes:is|are} lost: {parts}",
+    "in damaged": "{bytes:,} in {ranges:,} damaged {ranges:range|ranges}",
+    "in missing": "{bytes:,} in {ranges:,} missing {ranges:range|ranges}",
+    "and": "{first} and {second}",
+    "offsets lost": "{offsets:,} {offsets:queue offset|queue offsets} without a saved message",
+    "findings": "{findings:,} {findings:finding|findings} of the check",
+    "may start": "may a broker be started on it? {answer}",
+    "older than log": "queues name {records:,} {records:record|records} older than the log, which expired or were removed",
+    "no loss": "nothing was found to be lost",
+    "no other loss": "nothing else was found to be lost",
+    # A repair, or an extract
+    "survived": "{messages:,} {messages:message|messages} survived",
+    "copied": "{messages:,} {messages:message|messages} copied",
+    "may start damaged": "may a broker be started on the damaged store? {answer}",
+    "corrected": "{messages:,} {messages:message|messages} kept with a changed body and another checksum",
+    "without properties": "{messages:,} {messages:message|messages} kept without tags and keys",
+    "replaced": "{messages:,} {messages:message|messages} lost; a placeholder is in the place of each",
+    "only planned": "this is the plan: nothing was written",
+    "new store": "the new store is complete and was checked; see {page}",
+}
+ENGLISH: Mapping[str, str] = {**WARNINGS, **START, **OWN}
+
+
+def said_of_rescue(done: Rescued) -> Iterator[Said]:
+    """What was saved and lost, a line each; the page has the details."""
+    exported = done.exported
+    damaged = [damage.end - damage.start for damage in exported.report.damage]
+    missing = [gap.stop - gap.start for gap in exported.missing]
+    parts = [say(kind, bytes=sum(sizes), ranges=len(sizes)) for kind, sizes in (("in damaged", damaged), ("in missing", missing)) if sizes]
+    yield say("saved messages", messages=exported.rows)
+    if parts:
+        yield _warning(say("bytes lost", bytes=sum(damaged + missing), parts=joined("and", parts)))
+    if done.missing:
+        yield _warning(say("offsets lost", offsets=done.missing))
+    if done.problems:
+        yield _warning(say("findings", findings=done.problems))
+    if done.start is not None:
+        yield from _start("may start", done.start)
+    if done.older:
+        yield say("older than log", records=done.older)
+    if done.is_whole:
+        yield Said("no other loss" if done.older else "no loss")
+    yield say("see", page=done.page)
+
+
+def said_of_repair(done: Repaired) -> Iterator[Said]:
+    """What the new store has and lacks, a line each; the page has the details."""
+    plan = done.plan
+    yield say("survived" if plan.moved is None else "copied", messages=plan.messages)
+    if plan.moved is None:
+        yield from _start("may start damaged", plan.start)
+    if plan.corrected:
+        yield _warning(say("corrected", messages=len(plan.corrected)))
+    if plan.doubtful and plan.choices.keep_doubtful:
+        yield _warning(say("without properties", messages=len(plan.doubtful)))
+    if plan.lost_messages:
+        yield _warning(say("replaced", messages=plan.lost_messages))
+    yield Said("only planned") if done.page is None else say("new store", page=done.page)
+
+
+def _warning(what: Said) -> Said:
+    return say("warning", what=what)
+
+
+def _start(kind: str, start: Start) -> Iterator[Said]:
+    """The answer, and each other reason in a line of its own, as `rmqstore doctor` has them."""
+    answer, *others = said_of(start)
+    first = say(kind, answer=answer)
+    yield _warning(first) if start.loses or start.outcome == NO else first
+    yield from (say("further reason", reason=each) for each in others)

@@ -1,0 +1,74 @@
+"""What rescue, repair and extract say on the terminal: the same in Chinese, and the whole answer to whether a broker may be started."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+from support.command_line import Ran, run
+from support.golden import unpack
+from support.own_stores import STORES
+from support.sentences import names_by_kind, not_translated
+from support.store_damages import body_bit, page_of_zeros
+
+from rmqstore import results
+from rmqstore.chinese.results import CHINESE
+
+COMMANDS = {
+    "rescue": ("rescue",),
+    "repair": ("repair",),
+    "plan": ("repair", "--dry-run", "--json"),
+    "extract": ("extract", "--topic", "Plain"),
+}
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    page_of_zeros(store, Random(1))
+    body_bit(store, Random(1))
+    return store
+
+
+def lines(ended: Ran) -> list[str]:
+    return ended.err.splitlines()
+
+
+def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
+    chinese = {kind: CHINESE[kind] for kind in results.OWN}
+    assert names_by_kind(chinese) == names_by_kind(results.OWN)
+    assert not_translated(chinese) == set()
+    assert {kind for kind, text in chinese.items() if re.search("[\u4e00-\u9fff)}] ?[;,]|。 |[\u4e00-\u9fff]: ", text)} == set()
+    assert CHINESE.keys() >= results.ENGLISH.keys()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_line_in_chinese_has_the_numbers_of_the_english_one(damaged: Path, tmp_path: Path, command: str) -> None:
+    name, *options = COMMANDS[command]
+    english, chinese = (run(name, damaged, tmp_path / language, *options, "--lang", language) for language in ("en", "zh_CN"))
+    assert english.code == chinese.code == 1
+    assert english.out.replace("/en/", "/zh_CN/") == chinese.out
+    pairs = list(zip(lines(english), lines(chinese), strict=True))
+    assert len(pairs) > 2
+    for one, other in pairs:
+        assert re.search("[\u4e00-\u9fff]", other), other
+        assert sorted(re.findall(r"\d[\d,]*", one.replace("/en", "/zh_CN"))) == sorted(re.findall(r"\d[\d,]*", other))
+
+
+def test_rescue_repair_and_doctor_give_the_same_answer(damaged: Path, tmp_path: Path) -> None:
+    """Only the worst reason was printed."""
+    for name in ("rescue", "repair"):
+        text = run(name, damaged, tmp_path / name).err
+        answer = [line.strip() for line in text.partition("store? " if name == "repair" else "on it? ")[2].splitlines()]
+        reasons = answer[: 1 + sum(line.startswith("  ") for line in text.splitlines())]
+        assert len(reasons) > 1
+        page = (tmp_path / name / f"{name}.md").read_text(encoding="utf-8")
+        assert all(reason in page for reason in reasons)
+
+
+def test_a_whole_store_gets_a_yes(tmp_path: Path) -> None:
+    store = unpack("4.9.7-kinds", tmp_path, STORES).root
+    assert "may a broker be started on it? yes" in run("rescue", store, tmp_path / "rescued").err
+    assert "可以在其上启动 broker 吗？可以" in run("rescue", store, tmp_path / "again", "--lang", "zh").err
