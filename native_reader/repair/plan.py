@@ -23,6 +23,7 @@ from native_reader.repair.filling import Filling, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.log_shape import LogShape, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
+from native_reader.repair.misnumbered import misnumbered
 from native_reader.repair.old_queues import OldQueues, is_folder_name
 from native_reader.repair.placeholders import code_of
 from native_reader.repair.places import Moved
@@ -157,8 +158,7 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
     refuse_kinds(files)
     old = OldQueues(files, how.sizes)
     refuse_topics(files, how.choices.topics, (topic for topic, _ in old.all))
-    survey = Survey(files, old, how)
-    survey.read()
+    survey = _surveyed(files, old, how)
     plan = survey.reader.scan.plan()
     log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
     for key, each in old.all.items():
@@ -179,6 +179,16 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
         tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale, _was_stopped(files), index_shape(files, how.sizes),
         how.choices,
     )  # fmt: skip
+
+
+def _surveyed(files: StoreFiles, old: OldQueues, how: Reading) -> Survey:
+    """Read the log; once more if records with a wrong queue offset are lost."""
+    survey = Survey(files, old, how)
+    survey.read()
+    if len(wrong := misnumbered(survey.queues.values())):
+        survey = Survey(files, old, how, wrong)
+        survey.read()
+    return survey
 
 
 def _start(files: StoreFiles, survey: Survey, end: int) -> Start:
