@@ -20,7 +20,10 @@ from support.store_damages import DAMAGES, Damage, body_bit, random_bytes, sever
 import native_reader as nr
 from native_reader.layout.inner import PLACEHOLDER_TAG
 
-SETTINGS: dict[str, Any] = {"mappedFileSizeCommitLog": 64 << 10, "maxMessageSize": 16 << 10, "mappedFileSizeConsumeQueue": 2000}
+SETTINGS: dict[str, Any] = {
+    "mappedFileSizeCommitLog": 64 << 10, "maxMessageSize": 16 << 10, "mappedFileSizeConsumeQueue": 2000, "timerFlushIntervalMs": 10_000,
+}  # fmt: skip
+"""A timer wheel has 37 MB, and is written each second by default. No message here has a timer."""
 CASES = [(version, how, damage) for version in VERSIONS for how in ("stopped", "killed") for damage in DAMAGES]
 IN_THE_GATE = ("5.5.0", "killed", several)
 COMBINED = [(VERSIONS[seed % 2], ("stopped", "killed")[seed // 2 % 2], seed) for seed in range(24)]
