@@ -53,7 +53,7 @@ class KeptKeys:
         try:
             self._file, self._size = disk.unnamed(self._path), 0
         except OSError:
-            self.are_whole = False
+            self.forget()
 
     def put(self, offsets: Numbers, times: Numbers, counts: Numbers, hashes: NDArray[np.int32]) -> None:
         """Add the keys of records. `counts`: how many each has."""
@@ -65,8 +65,12 @@ class KeptKeys:
             disk.put(self._file.fileno(), self._size, keys.tobytes())
             self._size += keys.nbytes
         except OSError:
-            self.are_whole = False
-            self._close()
+            self.forget()
+
+    def forget(self) -> None:
+        """Free the room that they take."""
+        self.are_whole = False
+        self._close()
 
     def pieces(self) -> Iterator[Keys]:
         """All of them."""

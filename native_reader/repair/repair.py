@@ -83,8 +83,10 @@ def _plan(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> Repa
 def _written(plan: RepairPlan, unfinished: Target, path: str, how: Reading, kept: KeptKeys) -> Repaired:
     """Write the new store, and give it its place."""
     place = disk.real_path(path)
-    needed, free = plan.bytes_needed, disk.free_bytes(place)
-    if needed > free:
+    needed = plan.bytes_needed
+    if needed > disk.free_bytes(place):
+        kept.forget()
+    if needed > (free := disk.free_bytes(place)):
         raise refusal("no space", path=path, free=size_of(free), needed=size_of(needed))
     try:
         with unfinished:

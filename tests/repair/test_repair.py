@@ -202,6 +202,15 @@ def test_a_disk_without_room_for_keys(tmp_path: Path, monkeypatch: pytest.Monkey
     assert contents(tmp_path / "again") == contents(tmp_path / "new")
 
 
+def test_room_that_keys_take_is_freed_for_the_new_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = damaged("5.5.0-killed", tmp_path, DAMAGES[-2])
+    nr.open(store).repair(tmp_path / "new")
+    free = iter([0])
+    monkeypatch.setattr(disk, "free_bytes", lambda _: next(free, 1 << 30))
+    nr.open(store).repair(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(tmp_path / "new")
+
+
 def test_a_deleted_topic_does_not_come_back(tmp_path: Path) -> None:
     store = unpack("5.5.0-kinds", tmp_path, STORES).root
     done = nr.open(store).repair(tmp_path / "new")
