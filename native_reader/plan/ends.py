@@ -137,12 +137,13 @@ def _named_after(store: StoreFiles, offset: int) -> Named:
     """Records that consume queues name. Checks a sample of topics, then all topics if the sample names any record."""
     topics = topics_in(store.queues)
     sample = topics[:: max(1, len(topics) // _TOPICS)]
-    named = _named_by(sample, offset)
-    return _named_by(topics, offset) if named.records and len(sample) < len(topics) else named
+    found = _entries_after(sample, offset)
+    # Neighbours of a record, which confirm it, are often in topics that are not in the sample.
+    return _named_by(_entries_after(topics, offset) if found and len(sample) < len(topics) else found, offset)
 
 
-def _named_by(topics: Sequence[Topic], offset: int) -> Named:
-    """Records that the queues of these topics name, if entries confirm each other: a changed entry can name any offset."""
+def _entries_after(topics: Sequence[Topic], offset: int) -> list[Entries]:
+    """The entries of each queue of these topics that name something there or later."""
 
     def of_topic(topic: Topic) -> list[Entries]:
         per_queue = []
@@ -151,7 +152,11 @@ def _named_by(topics: Sequence[Topic], offset: int) -> Named:
                 per_queue.append(reader.within(offset, _BEYOND_ALL))
         return [entries for entries in per_queue if len(entries)]
 
-    queues = [entries for per_queue in map_files(of_topic, topics) for entries in per_queue]
+    return [entries for per_queue in map_files(of_topic, topics) for entries in per_queue]
+
+
+def _named_by(queues: Sequence[Entries], offset: int) -> Named:
+    """Records that entries name, if these confirm each other: a changed entry can name any offset."""
     offsets = np.concatenate([np.empty(0, np.int64), *(entries.offsets for entries in queues)])
     ends = offsets + np.concatenate([np.empty(0, np.int64), *(entries.sizes for entries in queues)])
     # If the log continued, each record except the first starts where another ends, or at the start of a segment.

@@ -6,11 +6,12 @@ import errno
 import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 _AT_ONCE = 64 << 20
 _PIECE = 4 << 20
@@ -125,9 +126,19 @@ def files_below(folder: str, but: Iterable[str] = ()) -> Iterator[tuple[str, int
 
 def free_bytes(path: str) -> int:
     """How many bytes are free where a path is, or will be."""
+    return shutil.disk_usage(_existing(path)).free
+
+
+def unnamed(path: str) -> BinaryIO:
+    """A file without a name, on the disk where a path will be. It takes no room once it is closed."""
+    return tempfile.TemporaryFile(buffering=0, dir=_existing(os.path.dirname(os.path.abspath(path))))
+
+
+def _existing(path: str) -> str:
+    """A path, or the last folder above it that exists."""
     while not os.path.exists(path):
         path = os.path.dirname(os.path.abspath(path))
-    return shutil.disk_usage(path).free
+    return path
 
 
 def flush(folder: str) -> None:

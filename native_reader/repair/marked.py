@@ -19,6 +19,7 @@ from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Mask, Numbers
+from native_reader.repair.kept_keys import KeptKeys, indexed
 from native_reader.repair.records import Reading, Records
 from native_reader.repair.refusals import BATCHES, refusal
 from native_reader.scan.read import Reading as SplitReading
@@ -28,6 +29,7 @@ from native_reader.storage.store import StoreFiles
 from native_reader.verify.marks import Marks, new_marker
 
 _PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
+_KEYS = "keys"
 _AT_ONCE = 1 << 16
 """Records that are compared with queues at once: each time looks into every queue."""
 
@@ -53,11 +55,11 @@ class Numbering:
 class MarkedLog:
     """Reads the whole records of a store that a repair keeps."""
 
-    def __init__(self, files: StoreFiles, how: Reading) -> None:
-        options, self._numbering = how.options(("delay_level",)), Numbering()
+    def __init__(self, files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> None:
+        options, self._numbering, self._kept = how.options(("delay_level",)), Numbering(), kept
         self.scan = how.scan(files, ("delay_level",))
         delays = np.array((0, *(how.sizes or FileSizes()).delays), np.int64)
-        reading = partial(_MarkedSplit, self._numbering, delays)
+        reading = partial(_MarkedSplit, self._numbering, delays, None if kept is None else kept.with_tags)
         self.run = Run(self.scan.plan(), options.projection(), how.jobs, progress=how.progress, reading=reading)
 
     @property
@@ -67,9 +69,15 @@ class MarkedLog:
 
     def batches(self) -> Iterator[Records]:
         """All records, in log order."""
+        if self._kept is not None:
+            self._kept.clear()
         pieces, held = list[Records](), 0
         for batch in self.run:
-            pieces.append(Records._make(column.to_numpy(zero_copy_only=False) for column in batch.columns))
+            columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in Records._fields]
+            pieces.append(Records._make(columns))
+            if self._kept is not None:
+                keys = batch.column(_KEYS)
+                self._kept.put(pieces[-1].offset, pieces[-1].time, keys.value_lengths().to_numpy(), keys.flatten().to_numpy())
             held += len(batch)
             if held >= _AT_ONCE:
                 yield _joined(pieces)
@@ -83,10 +91,11 @@ def _joined(pieces: list[Records]) -> Records:
 
 
 class _MarkedSplit(SplitReading):
-    """The records of a split. A batch has the fields of `Records`."""
+    """The records of a split. A batch has the fields of `Records`. `with_tags`: whether keys have those of tags; None for no keys."""
 
-    def __init__(self, numbering: Numbering, delays: Numbers, *arguments: Any) -> None:
+    def __init__(self, numbering: Numbering, delays: Numbers, with_tags: bool | None, *arguments: Any) -> None:
         super().__init__(*arguments)
+        self._with_tags = with_tags
         self._numbering, self._delays, self._marker = numbering, delays, new_marker()
         self._numbers, self._is_delay = list[int](), list[bool]()
         """Of each place of the marker: the number of its queue, and whether it is one of delayed messages."""
@@ -95,12 +104,15 @@ class _MarkedSplit(SplitReading):
         whole = self._verified(rows) if self._projection.verify_crc else rows
         if len(whole):
             self._rows += len(whole)
-            arrays = [pa.array(column) for column in self._marked(whole)]
-            yield whole, pa.RecordBatch.from_arrays(arrays, Records._fields)
+            self._marker.add(whole.source.u8, whole.records)
+            marks = Marks._make(self._marker.taken())
+            columns = {name: pa.array(column) for name, column in self._records(whole, marks)._asdict().items()}
+            yield (
+                whole,
+                pa.record_batch(columns if self._with_tags is None else columns | {_KEYS: _lists(marks, with_tags=self._with_tags)}),
+            )
 
-    def _marked(self, rows: Rows) -> Records:
-        self._marker.add(rows.source.u8, rows.records)
-        marks = Marks._make(self._marker.taken())
+    def _records(self, rows: Rows, marks: Marks) -> Records:
         for topic, queue_id in marks.places:
             self._numbers.append(self._numbering.number(topic, queue_id))
             self._is_delay.append(topic == DELAY_TOPIC.encode())
@@ -124,3 +136,11 @@ class _MarkedSplit(SplitReading):
             due = marks.time[delayed] + 1000 * self._delays[np.clip(levels, 0, len(self._delays) - 1)]
             code[delayed] = np.where(levels > 0, due, code[delayed])
         return code, by_time
+
+
+def _lists(marks: Marks, *, with_tags: bool) -> pa.ListArray:
+    """The hashes of the keys of each record that brokers index."""
+    rolls_back = marks.flags & TRANSACTION == ROLLBACK
+    rows, hashes = indexed(marks.key_row, marks.key, marks.tag_key, marks.tag != 0, rolls_back, with_tags=with_tags)
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(marks.offset)))])
+    return pa.ListArray.from_arrays(bounds.astype(np.int32), hashes.astype(np.int32))

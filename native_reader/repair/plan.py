@@ -21,8 +21,10 @@ from native_reader.records.damages import Damages
 from native_reader.repair import disk
 from native_reader.repair.filling import Filling, filled
 from native_reader.repair.indexes import IndexShape, index_shape
+from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.log_shape import LogShape, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
+from native_reader.repair.misnumbered import misnumbered
 from native_reader.repair.old_queues import OldQueues, is_folder_name
 from native_reader.repair.placeholders import code_of
 from native_reader.repair.places import Moved
@@ -152,13 +154,12 @@ class RepairPlan:
             yield NewQueue(*key, queue, np.concatenate([np.empty(0, WANTED), *queue.wanted]), entries, self.lost.ends[number])
 
 
-def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
-    """Read the store, and decide everything."""
+def plan_repair(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> RepairPlan:
+    """Read the store, and decide everything. `kept`: gets the keys of its records."""
     refuse_kinds(files)
     old = OldQueues(files, how.sizes)
     refuse_topics(files, how.choices.topics, (topic for topic, _ in old.all))
-    survey = Survey(files, old, how)
-    survey.read()
+    survey = _surveyed(files, old, how, kept)
     plan = survey.reader.scan.plan()
     log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
     for key, each in old.all.items():
@@ -179,6 +180,16 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
         tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale, _was_stopped(files), index_shape(files, how.sizes),
         how.choices,
     )  # fmt: skip
+
+
+def _surveyed(files: StoreFiles, old: OldQueues, how: Reading, kept: KeptKeys | None) -> Survey:
+    """Read the log; once more if records with a wrong queue offset are lost."""
+    survey = Survey(files, old, how, kept=kept)
+    survey.read()
+    if len(wrong := misnumbered(survey.queues.values())):
+        survey = Survey(files, old, how, wrong, kept=kept)
+        survey.read()
+    return survey
 
 
 def _start(files: StoreFiles, survey: Survey, end: int) -> Start:

@@ -10,6 +10,7 @@ from typing import Any
 from native_reader.errors import ExportError, StoreError
 from native_reader.export.target import Target
 from native_reader.repair import disk
+from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.moved import moved_plan
 from native_reader.repair.page import facts_of, lines_of
 from native_reader.repair.plan import RepairPlan, plan_repair
@@ -17,7 +18,7 @@ from native_reader.repair.proof import prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.repeats import repeat_in_holes
-from native_reader.repair.write import PAGES, write_store
+from native_reader.repair.write import PAGES, indexes_tags, write_store
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import UNFINISHED, StoreFiles
 from native_reader.text import size_of
@@ -69,16 +70,28 @@ def repair(files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = 
     place = disk.real_path(folder.path)
     unfinished = Target(place + UNFINISHED, (files,))
     _refuse_contents(place, unfinished.path)
-    plan = plan_repair(files, how) if not how.choices.topics else moved_plan(plan_repair(files, how))
     if dry_run:
-        return Repaired(plan)
-    needed, free = plan.bytes_needed, disk.free_bytes(place)
-    if needed > free:
-        raise refusal("no space", path=folder.path, free=size_of(free), needed=size_of(needed))
+        return Repaired(_plan(files, how))
+    with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept:
+        return _written(_plan(files, how, kept), unfinished, folder.path, how, kept)
+
+
+def _plan(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> RepairPlan:
+    return moved_plan(plan_repair(files, how)) if how.choices.topics else plan_repair(files, how, kept)
+
+
+def _written(plan: RepairPlan, unfinished: Target, path: str, how: Reading, kept: KeptKeys) -> Repaired:
+    """Write the new store, and give it its place."""
+    place = disk.real_path(path)
+    needed = plan.bytes_needed
+    if needed > disk.free_bytes(place):
+        kept.forget()
+    if needed > (free := disk.free_bytes(place)):
+        raise refusal("no space", path=path, free=size_of(free), needed=size_of(needed))
     try:
         with unfinished:
             _refuse_contents(place, unfinished.path)
-            done = _repair(plan, unfinished, folder.path, how)
+            done = _repair(plan, unfinished, path, how, kept)
             disk.publish(unfinished.path, place)
             return done
     except OSError as error:
@@ -98,10 +111,10 @@ def _refuse_contents(place: str, unfinished: str) -> None:
         raise refusal("mount", path=place)
 
 
-def _repair(plan: RepairPlan, unfinished: Target, path: str, how: Reading) -> Repaired:
+def _repair(plan: RepairPlan, unfinished: Target, path: str, how: Reading, kept: KeptKeys) -> Repaired:
     """Write and prove the new store, with its page."""
     with disk.Beside() as beside:
-        new = write_store(plan, unfinished.path, beside)
+        new = write_store(plan, unfinished.path, beside, kept)
         done = Repaired(plan, path, tuple(prove(plan, new, unfinished.path, how)))
         if plan.choices.holes == "repeat":
             repeat_in_holes(plan, unfinished.path)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_hash
 from native_reader.layout.record import Mask, Numbers
 from native_reader.repair.checksums import NONE, wrong_checksums
+from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.marked import MarkedLog
 from native_reader.repair.old_queues import OldQueue, OldQueues
 from native_reader.repair.records import Reading, Records, record_at
@@ -67,14 +68,27 @@ class Survivors:
 
 
 class Survey:
-    """What survived. `sink`: gets the entries that queues lack, which are then not kept."""
+    """What survived.
 
-    def __init__(self, files: StoreFiles, old: OldQueues, how: Reading, sink: Sink | None = None) -> None:
+    `dropped`: records that count as lost. `kept`: gets the keys. `sink`: gets the entries that queues lack, which are then not kept.
+    """
+
+    def __init__(
+        self,
+        files: StoreFiles,
+        old: OldQueues,
+        how: Reading,
+        dropped: Numbers = NONE.dropped,
+        *,
+        kept: KeptKeys | None = None,
+        sink: Sink | None = None,
+    ) -> None:
         self._files, self._old, self._how = files, old, how
         self._sink, self._held = sink, 0
         self.wrong = wrong_checksums(files, how) if how.choices.crc == "fix" else NONE
+        self._dropped = np.union1d(self.wrong.dropped, dropped)
         self._keeps_doubtful, self._topics = how.choices.keep_doubtful, how.choices.topics
-        self.reader = MarkedLog(files, how)
+        self.reader = MarkedLog(files, how, kept)
         self.queues: dict[tuple[str, int], Survivors] = {}
         self.uncovered: list[Uncovered] = []
         self.doubtful: list[int] = []
@@ -87,7 +101,7 @@ class Survey:
     def read(self) -> None:
         """Read the log."""
         for batch in self.reader.batches():
-            records = self._chosen(batch.where(~np.isin(batch.offset, self.wrong.dropped)))
+            records = self._chosen(batch.where(~np.isin(batch.offset, self._dropped)))
             records = records.where(~self._ends_in_zeros(records))
             is_doubtful = np.zeros(len(records.offset), np.bool_)
             for key, rows in self._by_queue(records):
@@ -172,7 +186,7 @@ class Survey:
             if runs:
                 sink(key, entries[entries["entry"]["offset"] >= runs[0].begin])
 
-        Survey(self._files, self._old, self._how._replace(progress=False), wanted).read()
+        Survey(self._files, self._old, self._how._replace(progress=False), self._dropped, sink=wanted).read()
 
     def _wanted(self, queue: Survivors, records: Records, entries: NDArray[np.void]) -> NDArray[np.int8]:
         """For each record: 0 if its entry is right, 1 if it must be written, -1 if the record is doubtful."""

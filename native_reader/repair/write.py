@@ -13,7 +13,8 @@ from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.layout.record import UP_TO_MAGIC, stored_crc
 from native_reader.repair import disk
 from native_reader.repair.filling import content_of
-from native_reader.repair.indexes import write_index
+from native_reader.repair.indexes import write_index, write_index_of
+from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.log_shape import Hole
 from native_reader.repair.moved import content_of_segment
 from native_reader.repair.old_queues import WIDTH
@@ -36,8 +37,8 @@ _MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *
 _ZEROS = bytes(1 << 20)
 
 
-def write_store(plan: RepairPlan, folder: str, beside: disk.Beside) -> StoreFiles:
-    """Write everything to a folder, and return the store in it. The log may still be on its way to the disk."""
+def write_store(plan: RepairPlan, folder: str, beside: disk.Beside, kept: KeptKeys) -> StoreFiles:
+    """Write everything to a folder, and return the store in it. The log may still be on its way to the disk. `kept`: of the plan."""
     segments = list(_write_log(plan, disk.path_in(folder, LOG), beside))
     _write_queues(plan, disk.path_in(folder, QUEUES))
     beside.flush(disk.path_in(folder, QUEUES))
@@ -45,7 +46,7 @@ def write_store(plan: RepairPlan, folder: str, beside: disk.Beside) -> StoreFile
         _copy_rest(plan, folder)
     else:
         write_settings(plan, disk.path_in(folder, CONFIG))
-    indexed = _write_index(plan, _written(segments), disk.path_in(folder, INDEX))
+    indexed = _write_index(plan, _written(segments), disk.path_in(folder, INDEX), kept)
     beside.flush(disk.path_in(folder, INDEX))
     _write_checkpoint(plan, folder, indexed)
     for _ in _written(segments):
@@ -177,11 +178,17 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
             disk.copy(disk.path_in(config, name), disk.path_in(folder, CONFIG, name))
 
 
-def _write_index(plan: RepairPlan, segments: Iterator[Segment], folder: str) -> int:
+def indexes_tags(files: StoreFiles) -> bool:
+    """Whether its broker indexes tags, as brokers since 5.5.0 do: they also write this to the checkpoint."""
+    return checkpoint_of(files.uri).dispatched > 0
+
+
+def _write_index(plan: RepairPlan, segments: Iterator[Segment], folder: str, kept: KeptKeys) -> int:
     """Copy the index, or make it again if anything of the store changes. Returns the time of the last full file; 0 if copied."""
     if plan.changes and plan.index is not None:
-        with_tags = checkpoint_of(plan.files.uri).dispatched > 0  # since 5.5.0
-        return write_index(segments, plan.end, folder, plan.index, with_tags=with_tags)
+        if kept.are_whole and plan.moved is None:
+            return write_index_of(kept, segments, plan.shape.holes, end=plan.end, folder=folder, shape=plan.index)
+        return write_index(segments, plan.end, folder, plan.index, with_tags=kept.with_tags)
     if plan.files.index is not None:
         old = local_path(plan.files.index)
         for name, _ in disk.files_below(old):

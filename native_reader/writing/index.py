@@ -103,8 +103,10 @@ def chained(slots: NDArray[np.int64], first: int, table: NDArray[np.int32]) -> N
 
     `first`: the number of the first of them. `table`: the newest entry of each slot; it then leads to these.
     """
-    order = np.argsort(slots, kind="stable")
-    grouped, numbers = slots[order], first + order
+    packed = slots << 32 | np.arange(len(slots))  # a sort of numbers, several times as fast as a stable one of places
+    packed.sort()
+    grouped, order = packed >> 32, packed & 0xFFFFFFFF
+    numbers = first + order
     begins = np.r_[True, grouped[1:] != grouped[:-1]]
     before = np.r_[0, numbers[:-1]]
     before[begins] = table[grouped[begins]]

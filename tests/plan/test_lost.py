@@ -15,6 +15,7 @@ from support.stores import ZERO, Files, files_of, in_memory, log_of
 
 import native_reader as nr
 from native_reader.plan.lost import WHAT, WHY, Lost
+from native_reader.testing.records import Message
 
 SIZE, FIRST = 4096, f"store/commitlog/{ZERO}"
 LOG = log_of(800, SIZE)
@@ -75,6 +76,18 @@ def test_a_gap_says_how_to_get_it_back(ending: str, kind: str, command: str) -> 
     assert gap.how_to_get_back.startswith(f"{name}.{ending} exists: ")
     assert f": {command} {name}.{ending}" in gap.how_to_get_back
     assert gap.description == f"no file contains these offsets. {gap.how_to_get_back}"
+
+
+def test_records_confirm_each_other_also_if_they_are_in_many_topics() -> None:
+    """Of many topics, every third is looked at first. The neighbours of their records are in the others: nothing seemed lost."""
+    log = log_of([Message(f"topic-{number % 98:02}", queue_offset=number // 98) for number in range(1000)], SIZE)
+    start = next(each.offset for number, each in enumerate(log.placed) if number and each.offset % SIZE == 0 and number % 98 % 3)
+    whole = files_of(log) | dispatched(log.placed)
+    lost = lost_of(
+        {name: bytes(SIZE) if "/commitlog/" in name and int(name[-20:]) >= start else content for name, content in whole.items()}
+    )
+    assert (lost.start, lost.stop) == (start, log.placed[-1].offset + log.placed[-1].size)
+    assert dict(lost.what.values)["records"] == sum(each.offset >= start for each in log.placed)
 
 
 def test_sentences_agree_with_one_and_with_several() -> None:

@@ -85,11 +85,11 @@ def test_a_segment_that_is_too_large(store: Path, tmp_path: Path) -> None:
     assert "has 70,000 bytes, and others begin 65,536 bytes apart" in refused(store, tmp_path / "new")
 
 
-def test_a_wrong_queue_offset_in_a_record(store: Path, tmp_path: Path) -> None:
-    """No checksum covers it. Millions of placeholders must not be made for it."""
+def test_wrong_queue_offsets_in_adjacent_records(store: Path, tmp_path: Path) -> None:
+    """No checksum covers them. Millions of placeholders must not be made for them."""
     segment = segments(store)[1]
-    at, _ = records(segment)[40]
-    patch(segment, at + 20, (2**40).to_bytes(8, "big"))
+    for at, _ in records(segment)[40:48]:
+        patch(segment, at + 20, (2**40).to_bytes(8, "big"))
     assert "the queue offsets of queue" in refused(store, tmp_path / "new")
 
 

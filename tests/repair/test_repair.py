@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 from random import Random
+from typing import BinaryIO
 
 import pytest
 from support.effort import mostly_gate
@@ -15,7 +16,7 @@ from support.repaired import contents, entries, opened, records_of
 from support.store_damages import DAMAGES, PAGE, Damage, cut_tail, no_queues, page_of_zeros, patch, random_bytes, records, segments, tail
 
 import native_reader as nr
-from native_reader.repair import survey
+from native_reader.repair import disk, survey
 
 REFUSED = {
     "4.9.7-light": "light queues (LMQ) are not repaired, and '%LMQ%a' is one",
@@ -184,6 +185,29 @@ def test_queues_that_lack_more_than_fits_in_memory(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(survey, "_MOST_WANTED", 100)
     done = opened(store).repair(tmp_path / "again")
     assert sum(len(each) for queue in done.plan.survey.queues.values() for each in queue.wanted) <= 100
+    assert contents(tmp_path / "again") == contents(tmp_path / "new")
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_a_disk_without_room_for_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opens: bool) -> None:
+    """The index is then made of the keys of the new log, which is read once more: it is the same."""
+
+    def full(path: str) -> BinaryIO:
+        return open("/dev/full" if opens else path, "r+b", buffering=0)
+
+    store = damaged("5.5.0-killed", tmp_path, DAMAGES[-2])
+    nr.open(store).repair(tmp_path / "new")
+    monkeypatch.setattr(disk, "unnamed", full)
+    nr.open(store).repair(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(tmp_path / "new")
+
+
+def test_room_that_keys_take_is_freed_for_the_new_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = damaged("5.5.0-killed", tmp_path, DAMAGES[-2])
+    nr.open(store).repair(tmp_path / "new")
+    free = iter([0])
+    monkeypatch.setattr(disk, "free_bytes", lambda _: next(free, 1 << 30))
+    nr.open(store).repair(tmp_path / "again")
     assert contents(tmp_path / "again") == contents(tmp_path / "new")
 
 

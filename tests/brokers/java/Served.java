@@ -40,12 +40,14 @@ final class Served {
             for (MessageQueue queue : consumer.fetchSubscribeMessageQueues(topic)) {
                 long next = consumer.minOffset(queue);
                 long end = consumer.maxOffset(queue);
+                List<MessageExt> got = new ArrayList<>();
                 new Json().put("queue", topic).put("queue_id", queue.getQueueId()).put("first", next).put("end", end).print();
                 while (next < end) {
                     PullResult found = consumer.pull(queue, "*", next, 32);
                     if (found.getPullStatus() == PullStatus.FOUND) {
                         for (MessageExt message : found.getMsgFoundList()) {
                             tell("pull", message);
+                            got.add(message);
                             if (!LOST.equals(message.getTags()) && number++ % FOUND_EACH == 0) {
                                 find(message);
                             }
@@ -56,6 +58,7 @@ final class Served {
                     }
                     next = found.getNextBeginOffset();
                 }
+                findByTime(queue, got);
             }
         }
         consumer.shutdown();
@@ -99,13 +102,37 @@ final class Served {
         new Json().put("found", idOf(message)).put("by_id", byId).put("by_key", byKey).print();
     }
 
-    /** What consumers get of one topic: all, those with a tag, and in order. */
+    /** Where a queue goes on at the times of some messages: none before it is later, none after it earlier. */
+    private static void findByTime(MessageQueue queue, List<MessageExt> got) throws Exception {
+        for (int number = 0; number < got.size(); number += FOUND_EACH) {
+            long time = got.get(number).getStoreTimestamp();
+            long begin = Traffic.admin.searchOffset(queue, time);
+            boolean isRight = got.stream()
+                .allMatch(each -> each.getQueueOffset() < begin ? each.getStoreTimestamp() <= time : each.getStoreTimestamp() >= time);
+            new Json().put("by_time", isRight).put("time", time).put("begin", begin).put("queue", queue.getTopic())
+                .put("queue_id", queue.getQueueId()).print();
+        }
+    }
+
+    /** What consumers get of one topic: all, those with a tag, and in order; and what their groups then have left. */
     static void push() throws Exception {
         AtomicLong[] last = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
         List<DefaultMQPushConsumer> consumers = new ArrayList<>();
         consumers.add(consumer("all", "*", last[0], false));
         consumers.add(consumer("tag", "Tag1", last[1], false));
         consumers.add(consumer("ordered", "*", last[2], true));
+        consume(consumers, last);
+        for (DefaultMQPushConsumer each : consumers) {
+            long left = Traffic.admin.examineConsumeStats(each.getConsumerGroup(), "Plain").computeTotalDiff();
+            new Json().put("group", each.getConsumerGroup()).put("left", left).print();
+        }
+    }
+
+    /** Start these consumers; stop them when none gets messages. */
+    static void consume(List<DefaultMQPushConsumer> consumers, AtomicLong... last) throws Exception {
+        for (DefaultMQPushConsumer each : consumers) {
+            each.start();
+        }
         long latest = System.currentTimeMillis() + LATEST;
         while (System.currentTimeMillis() < latest && !Arrays.stream(last).allMatch(Served::isDone)) {
             Thread.sleep(100);
@@ -120,7 +147,7 @@ final class Served {
         return last.get() > 0 && System.currentTimeMillis() - last.get() > IDLE;
     }
 
-    private static DefaultMQPushConsumer consumer(String how, String tags, AtomicLong last, boolean ordered) throws Exception {
+    static DefaultMQPushConsumer consumer(String how, String tags, AtomicLong last, boolean ordered) throws Exception {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("CG_push_" + how + System.nanoTime());
         consumer.setNamesrvAddr(Traffic.nameServer);
         consumer.setInstanceName(how + System.nanoTime());
@@ -137,7 +164,6 @@ final class Served {
                 return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
             });
         }
-        consumer.start();
         return consumer;
     }
 

@@ -2,6 +2,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
@@ -202,5 +203,14 @@ public class Features {
         }
         Thread.sleep(1_000);
         consumer.shutdown();
+    }
+    /** What a pop consumer gets of one topic. */
+    public static void popped() throws Exception {
+        AtomicLong last = new AtomicLong();
+        DefaultMQPushConsumer consumer = Served.consumer("pop", "*", last, false);
+        Traffic.admin.setMessageRequestMode(Traffic.broker, "Plain", consumer.getConsumerGroup(), MessageRequestMode.POP, 8, 5_000);
+        consumer.setClientRebalance(false);
+        consumer.setPollNameServerInterval(1_000);
+        Served.consume(List.of(consumer), last);
     }
 }
