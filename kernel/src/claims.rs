@@ -1,5 +1,6 @@
 //! Entries of consume queues, and the bytes of the log that they claim.
 
+use crate::cover::{Cover, Span};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -138,6 +139,9 @@ struct Left {
     largest: i64,
     /// Where the last claim ends.
     last: i64,
+    /// Ascending: spans that have exactly one claim over each byte; and the number of those that end before `last`.
+    covered: Vec<(i64, i64)>,
+    passed: usize,
 }
 
 impl Left {
@@ -147,6 +151,7 @@ impl Left {
 
     fn add(&mut self, tile: Tile, low: i64, frame: i64) {
         let end = tile.start.saturating_add(tile.size).saturating_add(frame);
+        self.pass(tile.start);
         if tile.start > self.last {
             self.push(self.last, tile.start);
         }
@@ -158,10 +163,50 @@ impl Left {
         self.last = end;
     }
 
+    /// Leaves what is before the covered spans that begin before this position.
+    fn pass(&mut self, position: i64) {
+        while let Some(&(start, end)) = self.covered.get(self.passed)
+            && start < position
+        {
+            if start > self.last {
+                self.push(self.last, start);
+            }
+            self.last = self.last.max(end);
+            if end > position {
+                return; // the next claim may be in it, too
+            }
+            self.passed = self.passed.saturating_add(1);
+        }
+    }
+
     fn push(&mut self, start: i64, end: i64) {
         self.starts.push(start);
         self.ends.push(end);
     }
+}
+
+/// Takes away unwanted claims that no other one overlaps and that leave no gap. Returns the spans that they and wanted claims cover.
+fn set_aside<K: Key>(keys: &mut Vec<K>, begin: i64, frame: i64) -> Vec<(i64, i64)> {
+    let span_of = |key: &K| -> Span {
+        let (start, rest) = key.parts();
+        // `pack` has proven that this sum fits.
+        (start, start.saturating_add(u64::from(rest >> 1)).saturating_add_signed(frame))
+    };
+    let Some(cover) = u64::try_from(begin).ok().and_then(|begin| Cover::of(keys.iter().map(span_of), begin)) else { return vec![] };
+    let is_wanted = |key: &K| key.parts().1 & 1 == 0;
+    if let Some((first, end)) = cover.whole() {
+        keys.retain(is_wanted);
+        return vec![(first as i64, end as i64)];
+    }
+    let mut spans = vec![(i64::MAX, 0); cover.runs()];
+    keys.retain(|key| {
+        let span = span_of(key);
+        let Some(covered) = cover.run(span).and_then(|run| spans.get_mut(run)) else { return true };
+        *covered = (covered.0.min(span.0 as i64), covered.1.max(span.1 as i64));
+        is_wanted(key)
+    });
+    spans.retain(|(start, end)| start < end);
+    spans
 }
 
 /// The claims of queues as keys.
@@ -204,19 +249,20 @@ fn native(py: Python<'_>, buffer: &PyBuffer<i64>) -> PyResult<Vec<i64>> {
     buffer.to_vec(py)
 }
 
-/// Calls `seen` for each tile of these claims in order, without the GIL.
-fn tile_all(
+/// What `found` makes of the keys of these claims, without the GIL.
+fn with_keys<T: Send>(
     py: Python<'_>,
     claims: (&[List], &[List]),
     low: i64,
     spare: i64,
-    mut seen: impl FnMut(Tile) + Send,
-) -> PyResult<Result<(), Refusal>> {
-    let tiled = packed::<u64>(py, claims, low, spare)?.map(|mut keys| py.detach(|| tile(&mut keys, &mut seen)));
-    if tiled != Err(Refusal::TooNarrow) {
-        return Ok(tiled);
+    narrow: impl FnOnce(Vec<u64>) -> T + Send,
+    wide: impl FnOnce(Vec<u128>) -> T + Send,
+) -> PyResult<Option<T>> {
+    match packed::<u64>(py, claims, low, spare)? {
+        Ok(keys) => Ok(Some(py.detach(|| narrow(keys)))),
+        Err(Refusal::Odd) => Ok(None),
+        Err(Refusal::TooNarrow) => Ok(packed::<u128>(py, claims, low, spare)?.ok().map(|keys| py.detach(|| wide(keys)))),
     }
-    Ok(packed::<u128>(py, claims, low, spare)?.map(|mut keys| py.detach(|| tile(&mut keys, &mut seen))))
 }
 
 /// The claimed bytes in order, as arrays of offsets (i64), sizes (i64) and whether they are unwanted (bool).
@@ -224,13 +270,19 @@ fn tile_all(
 /// `wanted` and `unwanted`: arrays of offsets and sizes, one pair for each queue. None if a claim is odd.
 #[pyfunction]
 fn merged_claims<'py>(py: Python<'py>, wanted: Vec<List>, unwanted: Vec<List>, low: i64) -> PyResult<Option<[Array<'py>; 3]>> {
+    let tiles = with_keys(py, (&wanted, &unwanted), low, 0, |keys| tiles_of(keys, low), |keys| tiles_of(keys, low))?;
+    let Some((offsets, sizes, marks)) = tiles else { return Ok(None) };
+    Ok(Some([array(py, &offsets)?, array(py, &sizes)?, PyByteArray::new(py, &marks)]))
+}
+
+fn tiles_of<K: Key>(mut keys: Vec<K>, low: i64) -> (Vec<i64>, Vec<i64>, Vec<u8>) {
     let (mut offsets, mut sizes, mut marks) = (vec![], vec![], vec![]);
-    let tiled = tile_all(py, (&wanted, &unwanted), low, 0, |tile| {
+    tile(&mut keys, |tile| {
         offsets.push(low.saturating_add(tile.start));
         sizes.push(tile.size);
         marks.push(u8::from(tile.unwanted));
-    })?;
-    Ok(if tiled.is_ok() { Some([array(py, &offsets)?, array(py, &sizes)?, PyByteArray::new(py, &marks)]) } else { None })
+    });
+    (offsets, sizes, marks)
 }
 
 /// What claims leave to read of a segment from `begin` on: starts, ends, named offsets; where the last claim ends; the largest size.
@@ -245,10 +297,18 @@ fn unclaimed_extents<'py>(
     begin: i64,
     frame: i64,
 ) -> PyResult<Option<([Array<'py>; 3], i64, i64)>> {
+    let place = (low, begin, frame);
+    let left = with_keys(py, (&wanted, &unwanted), low, frame, |keys| left_of(keys, place), |keys| left_of(keys, place))?;
+    let Some(Left { starts, ends, named, largest, last, .. }) = left else { return Ok(None) };
+    Ok(Some(([array(py, &starts)?, array(py, &ends)?, array(py, &named)?], last, largest)))
+}
+
+fn left_of<K: Key>(mut keys: Vec<K>, (low, begin, frame): (i64, i64, i64)) -> Left {
     let mut left = Left::new(begin);
-    let tiled = tile_all(py, (&wanted, &unwanted), low, frame, |tile| left.add(tile, low, frame))?;
-    let Left { starts, ends, named, largest, last } = left;
-    Ok(if tiled.is_ok() { Some(([array(py, &starts)?, array(py, &ends)?, array(py, &named)?], last, largest)) } else { None })
+    left.covered = set_aside(&mut keys, begin, frame);
+    tile(&mut keys, |tile| left.add(tile, low, frame));
+    left.pass(i64::MAX);
+    left
 }
 
 /// Columns of entries.
@@ -487,9 +547,48 @@ mod tests {
         for (start, size, unwanted) in [(10, 4, true), (16, 4, false), (22, 4, false), (40, 4, true)] {
             left.add(Tile { start, size, unwanted }, 100, 2);
         }
-        let expected = Left { starts: vec![2, 16, 22, 28], ends: vec![10, 22, 28, 40], named: vec![116, 122], largest: 4, last: 46 };
+        let (starts, ends) = (vec![2, 16, 22, 28], vec![10, 22, 28, 40]);
+        let expected = Left { starts, ends, named: vec![116, 122], largest: 4, last: 46, ..Left::default() };
         assert_eq!(left, expected);
         assert_eq!(Left::new(-5), Left { last: -5, ..Left::default() });
+    }
+
+    /// Claims that follow each other, but for some that are missing, repeated or longer.
+    fn drawn_row(draw: &mut Draw) -> Vec<(i64, i64, bool)> {
+        let (mut claims, mut at, changes) = (vec![], draw.below(3), draw.below(5));
+        for _ in 0..draw.below(200) {
+            let claim = (at, 1 + draw.below(40), draw.below(4) > 0);
+            claims.push(claim);
+            at += claim.1;
+        }
+        for _ in 0..changes.min(claims.len() as i64) {
+            let which = draw.below(claims.len() as u64) as usize;
+            match draw.below(3) {
+                0 => drop(claims.swap_remove(which)),
+                1 => claims.push((claims[which].0, claims[which].1, draw.below(2) == 0)),
+                _ => claims[which].1 += 1 + draw.below(300),
+            }
+            if claims.is_empty() {
+                break;
+            }
+        }
+        claims
+    }
+
+    #[test]
+    fn what_is_left_is_the_same_without_the_claims_set_aside() {
+        let (mut draw, mut aside) = (Draw(3), 0);
+        for round in 0..20_000 {
+            let (claims, begin, frame) = (drawn_row(&mut draw), draw.below(3), draw.below(2) * 16);
+            let claims: Vec<_> = claims.into_iter().map(|(offset, size, unwanted)| (offset * 17, size * 17 - frame, unwanted)).collect();
+            let mut expected = Left::new(begin);
+            tile(&mut keys_of::<u64>(&claims, 0).unwrap(), |each| expected.add(each, 5, frame));
+            let mut left = left_of(keys_of::<u64>(&claims, 0).unwrap(), (5, begin, frame));
+            aside += usize::from(!left.covered.is_empty());
+            (left.covered, left.passed) = (vec![], 0);
+            assert_eq!(left, expected, "round {round}: {claims:?}");
+        }
+        assert!(aside > 5_000, "{aside}");
     }
 
     fn unit(offset: i64, size: i32, code: i64) -> Vec<u8> {

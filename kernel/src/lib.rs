@@ -6,6 +6,8 @@ mod chains;
 mod checksums;
 mod claims;
 mod columns;
+mod cover;
+mod gather;
 mod marks;
 mod properties;
 mod record;
@@ -320,6 +322,7 @@ fn rows(
 fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     chains::register(module)?;
     claims::register(module)?;
+    gather::register(module)?;
     module.add("__version__", VERSION)?;
     module.add("SEAM", SEAM)?;
     module.add_class::<Chain>()?;
