@@ -1,6 +1,7 @@
 //! Entries of consume queues, and the bytes of the log that they claim.
 
-use crate::cover::{Cover, Span};
+use crate::Bytes;
+use crate::cover::{Blocks, Cover};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -16,16 +17,55 @@ const FILLER_SIZE: i32 = i32::MAX;
 enum List {
     Columns(PyBuffer<i64>, PyBuffer<i64>),
     #[pyo3(transparent)]
-    Entries(PyBuffer<u8>),
+    Entries(Bytes),
 }
 
 impl List {
     fn len(&self) -> usize {
         match self {
             List::Columns(offsets, _) => offsets.item_count(),
-            List::Entries(content) => content.item_count() / ENTRY,
+            List::Entries(content) => content.as_slice().len() / ENTRY,
         }
     }
+
+    /// Calls `seen` with offset and size of each claim, until it refuses one.
+    fn each(&self, py: Python<'_>, mut seen: impl FnMut(i64, i64) -> Result<(), Refusal>) -> PyResult<Result<(), Refusal>> {
+        match self {
+            List::Columns(offsets, sizes) => {
+                let (offsets, sizes) = (native(py, offsets)?, native(py, sizes)?);
+                if offsets.len() != sizes.len() {
+                    return Err(PyValueError::new_err("as many sizes as offsets are needed"));
+                }
+                Ok(offsets.into_iter().zip(sizes).try_for_each(|(offset, size)| seen(offset, size)))
+            }
+            List::Entries(content) => Ok(units_of(content)?.map(place_of).try_for_each(|(offset, size)| seen(offset, size.into()))),
+        }
+    }
+
+    /// Where the last claim ends, which is the end of all if they are in order.
+    fn end(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(match self {
+            List::Columns(offsets, sizes) => {
+                let last = native(py, offsets)?.pop().zip(native(py, sizes)?.pop());
+                last.map_or(0, |(offset, size)| offset.saturating_add(size))
+            }
+            List::Entries(content) => {
+                let last = units_of(content)?.next_back().map(place_of);
+                last.map_or(0, |(offset, size)| offset.saturating_add(size.into()))
+            }
+        })
+    }
+}
+
+/// The entries in a buffer.
+fn units_of(content: &Bytes) -> PyResult<impl DoubleEndedIterator<Item = &[u8; ENTRY]>> {
+    if content.is_whole() { Ok(content.as_slice().as_chunks().0.iter()) } else { Err(PyMemoryError::new_err("too many claims")) }
+}
+
+/// Offset and size of an entry.
+fn place_of(unit: &[u8; ENTRY]) -> (i64, i32) {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *unit;
+    (i64::from_be_bytes([a, b, c, d, e, f, g, h]), i32::from_be_bytes([i, j, k, l]))
 }
 
 /// A new array, in native byte order.
@@ -82,13 +122,10 @@ enum Refusal {
     TooNarrow,
 }
 
-/// Adds the keys of these claims. `spare` is what a caller adds to the end of a claim: that sum fits in an i64, too.
-fn pack<K: Key>(keys: &mut Vec<K>, claims: impl Iterator<Item = (i64, i64)>, low: i64, spare: i64, unwanted: bool) -> Result<(), Refusal> {
-    for (offset, size) in claims {
-        let relative = relative_of(offset, size, low, spare).ok_or(Refusal::Odd)?;
-        keys.push(K::of(relative, ((size as u32) << 1) | u32::from(unwanted)).ok_or(Refusal::TooNarrow)?);
-    }
-    Ok(())
+/// The key of a claim. `spare` is what a caller adds to the end of a claim: that sum fits in an i64, too.
+fn key_of<K: Key>((offset, size): (i64, i64), low: i64, spare: i64, unwanted: bool) -> Result<K, Refusal> {
+    let relative = relative_of(offset, size, low, spare).ok_or(Refusal::Odd)?;
+    K::of(relative, ((size as u32) << 1) | u32::from(unwanted)).ok_or(Refusal::TooNarrow)
 }
 
 /// The offset after `low`, if this is a claim that a queue entry can make.
@@ -113,7 +150,7 @@ fn tile<K: Key>(keys: &mut [K], mut seen: impl FnMut(Tile)) {
             if (tile.start, tile.size) == (next.start, next.size) {
                 continue;
             }
-            // `pack` has proven that this sum fits.
+            // `key_of` has proven that this sum fits.
             let end = tile.start.saturating_add(tile.size);
             if is_clear && end <= next.start {
                 seen(tile);
@@ -185,25 +222,40 @@ impl Left {
     }
 }
 
-/// Takes away unwanted claims that no other one overlaps and that leave no gap. Returns the spans that they and wanted claims cover.
-fn set_aside<K: Key>(keys: &mut Vec<K>, begin: i64, frame: i64) -> Vec<(i64, i64)> {
-    let span_of = |key: &K| -> Span {
-        let (start, rest) = key.parts();
-        // `pack` has proven that this sum fits.
-        (start, start.saturating_add(u64::from(rest >> 1)).saturating_add_signed(frame))
-    };
-    let Some(cover) = u64::try_from(begin).ok().and_then(|begin| Cover::of(keys.iter().map(span_of), begin)) else { return vec![] };
-    let is_wanted = |key: &K| key.parts().1 & 1 == 0;
-    if let Some((first, end)) = cover.whole() {
-        keys.retain(is_wanted);
-        return vec![(first as i64, end as i64)];
+/// What these claims cover from `begin` on. None if one is odd, begins before that, or ends after the last one of each queue.
+fn cover_of(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), (low, begin, frame): (i64, i64, i64)) -> PyResult<Option<Cover>> {
+    let (mut count, mut end) = (0_usize, 0_i64);
+    for list in wanted.iter().chain(unwanted) {
+        count = count.saturating_add(list.len());
+        end = end.max(list.end(py)?);
     }
+    let bound = end.checked_sub(low).and_then(|end| u64::try_from(end.checked_add(frame)?).ok());
+    let Some(mut blocks) = u64::try_from(begin).ok().zip(bound).and_then(|(begin, bound)| Blocks::new(begin, bound, count)) else {
+        return Ok(None);
+    };
+    for list in wanted.iter().chain(unwanted) {
+        let added = list.each(py, |offset, size| {
+            let start = relative_of(offset, size, low, frame).ok_or(Refusal::Odd)?;
+            // That sum fits.
+            let end = start.saturating_add_signed(size).saturating_add_signed(frame);
+            if blocks.add((start, end)) { Ok(()) } else { Err(Refusal::Odd) }
+        })?;
+        if added.is_err() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Cover::of(blocks)))
+}
+
+/// Takes away unwanted claims that no other one overlaps and that leave no gap. Returns the spans that they and wanted claims cover.
+fn set_aside<K: Key>(keys: &mut Vec<K>, cover: &Cover, frame: i64) -> Vec<(i64, i64)> {
     let mut spans = vec![(i64::MAX, 0); cover.runs()];
     keys.retain(|key| {
-        let span = span_of(key);
-        let Some(covered) = cover.run(span).and_then(|run| spans.get_mut(run)) else { return true };
-        *covered = (covered.0.min(span.0 as i64), covered.1.max(span.1 as i64));
-        is_wanted(key)
+        let (start, rest) = key.parts();
+        let end = start.saturating_add(u64::from(rest >> 1)).saturating_add_signed(frame);
+        let Some(covered) = cover.run((start, end)).and_then(|run| spans.get_mut(run)) else { return true };
+        *covered = (covered.0.min(start as i64), covered.1.max(end as i64));
+        rest & 1 == 0
     });
     spans.retain(|(start, end)| start < end);
     spans
@@ -218,20 +270,10 @@ fn packed<K: Key>(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), low: i
     }
     for (lists, is_unwanted) in [(wanted, false), (unwanted, true)] {
         for list in lists {
-            // A copy, one queue at a time: another thread may change an array, and a slice of it would be unsound.
-            let added = match list {
-                List::Columns(offsets, sizes) => {
-                    let (offsets, sizes) = (native(py, offsets)?, native(py, sizes)?);
-                    if offsets.len() != sizes.len() {
-                        return Err(PyValueError::new_err("as many sizes as offsets are needed"));
-                    }
-                    pack(&mut keys, offsets.into_iter().zip(sizes), low, spare, is_unwanted)
-                }
-                List::Entries(content) => {
-                    let content = content.to_vec(py)?;
-                    pack(&mut keys, places_of(&content).map(|(offset, size)| (offset, size.into())), low, spare, is_unwanted)
-                }
-            };
+            let added = list.each(py, |offset, size| {
+                keys.push(key_of((offset, size), low, spare, is_unwanted)?);
+                Ok(())
+            })?;
             if let Err(refusal) = added {
                 return Ok(Err(refusal));
             }
@@ -298,14 +340,23 @@ fn unclaimed_extents<'py>(
     frame: i64,
 ) -> PyResult<Option<([Array<'py>; 3], i64, i64)>> {
     let place = (low, begin, frame);
-    let left = with_keys(py, (&wanted, &unwanted), low, frame, |keys| left_of(keys, place), |keys| left_of(keys, place))?;
+    let cover = cover_of(py, (&wanted, &unwanted), place)?;
+    let is_whole = cover.as_ref().is_some_and(|cover| cover.whole().is_some());
+    let claims: (&[List], &[List]) = (&wanted, if is_whole { &[] } else { &unwanted });
+    let cover = cover.as_ref();
+    let left = with_keys(py, claims, low, frame, |keys| left_of(keys, cover, place), |keys| left_of(keys, cover, place))?;
     let Some(Left { starts, ends, named, largest, last, .. }) = left else { return Ok(None) };
     Ok(Some(([array(py, &starts)?, array(py, &ends)?, array(py, &named)?], last, largest)))
 }
 
-fn left_of<K: Key>(mut keys: Vec<K>, (low, begin, frame): (i64, i64, i64)) -> Left {
+/// What is left by claims of which these keys are. Those of unwanted ones may be missing if the cover is whole.
+fn left_of<K: Key>(mut keys: Vec<K>, cover: Option<&Cover>, (low, begin, frame): (i64, i64, i64)) -> Left {
     let mut left = Left::new(begin);
-    left.covered = set_aside(&mut keys, begin, frame);
+    left.covered = match (cover, cover.and_then(Cover::whole)) {
+        (_, Some((start, end))) => vec![(start as i64, end as i64)],
+        (Some(cover), None) => set_aside(&mut keys, cover, frame),
+        (None, None) => vec![],
+    };
     tile(&mut keys, |tile| left.add(tile, low, frame));
     left.pass(i64::MAX);
     left
@@ -352,21 +403,12 @@ fn queue_entries<'py>(py: Python<'py>, content: PyBuffer<u8>, first: i64) -> PyR
     Ok(Some([array(py, &numbers)?, array(py, &offsets)?, array(py, &sizes)?, array(py, &codes)?]))
 }
 
-/// Offset and size of each of these entries.
-fn places_of(content: &[u8]) -> impl Iterator<Item = (i64, i32)> {
-    let (units, _) = content.as_chunks::<ENTRY>();
-    units.iter().filter_map(|unit| {
-        let (offset, rest) = unit.split_first_chunk()?;
-        Some((i64::from_be_bytes(*offset), i32::from_be_bytes(*rest.first_chunk()?)))
-    })
-}
-
 /// Where the entries of records in `[low, high)` begin and stop among these, and the offset of the last written one, if there is any.
 ///
 /// None unless all offsets ascend, and those entries are written without a break and end at or before `end`.
-fn run_of(content: &[u8], low: i64, high: i64, end: i64) -> Option<(usize, usize, Option<i64>)> {
+fn run_of<'a>(units: impl Iterator<Item = &'a [u8; ENTRY]>, low: i64, high: i64, end: i64) -> Option<(usize, usize, Option<i64>)> {
     let (mut begin, mut stop, mut newest) = (0, 0, None);
-    for (place, (offset, size)) in places_of(content).enumerate() {
+    for (place, (offset, size)) in units.map(place_of).enumerate() {
         if size <= 0 || size == FILLER_SIZE || offset < 0 {
             continue;
         }
@@ -391,9 +433,8 @@ fn run_of(content: &[u8], low: i64, high: i64, end: i64) -> Option<(usize, usize
 
 /// See `run_of`.
 #[pyfunction]
-fn ordinary_run(py: Python<'_>, content: PyBuffer<u8>, low: i64, high: i64, end: i64) -> PyResult<Option<(usize, usize, Option<i64>)>> {
-    let content = content.to_vec(py)?;
-    Ok(py.detach(|| run_of(&content, low, high, end)))
+fn ordinary_run(content: Bytes, low: i64, high: i64, end: i64) -> PyResult<Option<(usize, usize, Option<i64>)>> {
+    Ok(run_of(units_of(&content)?, low, high, end))
 }
 
 /// Which offsets are in `[low, high)`, above all before them and below all after them.
@@ -444,11 +485,7 @@ mod tests {
     type Claims = [(i64, i64, bool)];
 
     fn keys_of<K: Key>(claims: &Claims, low: i64) -> Result<Vec<K>, Refusal> {
-        let mut keys = vec![];
-        for &(offset, size, unwanted) in claims {
-            pack(&mut keys, [(offset, size)].into_iter(), low, 0, unwanted)?;
-        }
-        Ok(keys)
+        claims.iter().map(|&(offset, size, unwanted)| key_of((offset, size), low, 0, unwanted)).collect()
     }
 
     fn tiles<K: Key>(claims: &Claims, low: i64) -> Result<Vec<(i64, i64, bool)>, Refusal> {
@@ -496,27 +533,28 @@ mod tests {
         assert_eq!(tiles::<u64>(&claims, 0).unwrap(), [(100, 5, false)]);
     }
 
-    fn content_of(entries: &[(i64, i32)]) -> Vec<u8> {
-        entries.iter().flat_map(|(offset, size)| [&offset.to_be_bytes()[..], &size.to_be_bytes(), &[0; 8]].concat()).collect()
+    fn run_in(entries: &[(i64, i32)], low: i64, high: i64, end: i64) -> Option<(usize, usize, Option<i64>)> {
+        let content = entries.iter().flat_map(|&(offset, size)| unit(offset, size, 0)).collect::<Vec<_>>();
+        run_of(content.as_chunks().0.iter(), low, high, end)
     }
 
     #[test]
     fn a_run_is_what_ascends_in_a_range() {
-        let content = content_of(&[(0, FILLER_SIZE), (10, 5), (20, 5), (30, 5), (40, 5), (0, 0)]);
-        assert_eq!(run_of(&content, 20, 40, 100), Some((2, 4, Some(40))));
-        assert_eq!(run_of(&content, 0, 100, 45), Some((1, 5, Some(40))));
-        assert_eq!(run_of(&content, 0, 100, 44), None, "the last one ends after the log");
-        assert_eq!(run_of(&content, 50, 60, 100), Some((0, 0, Some(40))));
-        assert_eq!(run_of(&content[..19], 0, 60, 100), Some((0, 0, None)));
+        let entries = [(0, FILLER_SIZE), (10, 5), (20, 5), (30, 5), (40, 5), (0, 0)];
+        assert_eq!(run_in(&entries, 20, 40, 100), Some((2, 4, Some(40))));
+        assert_eq!(run_in(&entries, 0, 100, 45), Some((1, 5, Some(40))));
+        assert_eq!(run_in(&entries, 0, 100, 44), None, "the last one ends after the log");
+        assert_eq!(run_in(&entries, 50, 60, 100), Some((0, 0, Some(40))));
+        assert_eq!(run_in(&entries[..1], 0, 60, 100), Some((0, 0, None)));
     }
 
     #[test]
     fn entries_without_order_or_with_breaks_are_no_run() {
-        assert_eq!(run_of(&content_of(&[(10, 5), (10, 5)]), 0, 100, 100), None);
-        assert_eq!(run_of(&content_of(&[(90, 5), (20, 5)]), 0, 50, 100), None);
-        assert_eq!(run_of(&content_of(&[(10, 5), (15, 0), (20, 5)]), 0, 100, 100), None);
-        assert_eq!(run_of(&content_of(&[(10, 5), (15, 0), (20, 5)]), 15, 100, 100), Some((2, 3, Some(20))));
-        assert_eq!(run_of(&content_of(&[(i64::MAX - 2, 5)]), 0, i64::MAX, i64::MAX), None);
+        assert_eq!(run_in(&[(10, 5), (10, 5)], 0, 100, 100), None);
+        assert_eq!(run_in(&[(90, 5), (20, 5)], 0, 50, 100), None);
+        assert_eq!(run_in(&[(10, 5), (15, 0), (20, 5)], 0, 100, 100), None);
+        assert_eq!(run_in(&[(10, 5), (15, 0), (20, 5)], 15, 100, 100), Some((2, 3, Some(20))));
+        assert_eq!(run_in(&[(i64::MAX - 2, 5)], 0, i64::MAX, i64::MAX), None);
     }
 
     #[test]
@@ -575,6 +613,12 @@ mod tests {
         claims
     }
 
+    fn plain_cover(claims: &Claims, begin: i64, frame: i64) -> Option<Cover> {
+        let spans: Vec<_> = claims.iter().map(|&(offset, size, _)| (offset as u64, (offset + size + frame) as u64)).collect();
+        let mut blocks = Blocks::new(begin as u64, spans.iter().map(|span| span.1).max()?, 8 * spans.len())?;
+        spans.into_iter().all(|span| blocks.add(span)).then(|| Cover::of(blocks))
+    }
+
     #[test]
     fn what_is_left_is_the_same_without_the_claims_set_aside() {
         let (mut draw, mut aside) = (Draw(3), 0);
@@ -583,7 +627,12 @@ mod tests {
             let claims: Vec<_> = claims.into_iter().map(|(offset, size, unwanted)| (offset * 17, size * 17 - frame, unwanted)).collect();
             let mut expected = Left::new(begin);
             tile(&mut keys_of::<u64>(&claims, 0).unwrap(), |each| expected.add(each, 5, frame));
-            let mut left = left_of(keys_of::<u64>(&claims, 0).unwrap(), (5, begin, frame));
+            let cover = plain_cover(&claims, begin, frame);
+            let mut left = left_of(keys_of::<u64>(&claims, 0).unwrap(), cover.as_ref(), (5, begin, frame));
+            if cover.as_ref().is_some_and(|cover| cover.whole().is_some()) {
+                let wanted: Vec<_> = claims.iter().copied().filter(|claim| !claim.2).collect();
+                assert_eq!(left_of(keys_of::<u64>(&wanted, 0).unwrap(), cover.as_ref(), (5, begin, frame)), left);
+            }
             aside += usize::from(!left.covered.is_empty());
             (left.covered, left.passed) = (vec![], 0);
             assert_eq!(left, expected, "round {round}: {claims:?}");

@@ -22,27 +22,34 @@ struct Balance {
 }
 
 /// Blocks of equal size, from a first position on.
-struct Blocks {
+pub struct Blocks {
     first: u64,
+    bound: u64,
+    /// The largest end of a claim.
+    end: u64,
     shift: u32,
     seed: u64,
     balances: Vec<Balance>,
 }
 
 impl Blocks {
-    fn new(first: u64, end: u64, most: usize) -> Option<Self> {
-        let last = end.checked_sub(first)?.checked_sub(1)?;
-        let most = most.clamp(1, MOST) as u64;
+    /// For that many claims in `[first, bound)`. None: no claim is in it.
+    pub fn new(first: u64, bound: u64, claims: usize) -> Option<Self> {
+        let last = bound.checked_sub(first)?.checked_sub(1)?;
+        let most = (claims / CLAIMS).clamp(1, MOST) as u64;
         let shift = (0..u64::BITS).find(|&shift| last >> shift < most)?;
         let balances = vec![Balance::default(); usize::try_from(last >> shift).ok()?.checked_add(1)?];
-        let mut blocks = Blocks { first, shift, seed: RandomState::new().hash_one(0), balances };
-        // As if one claim ended at the first position, and one started at the end.
-        blocks.count(blocks.block(first), blocks.hash(first).wrapping_neg(), -1);
-        blocks.count(blocks.block(end), blocks.hash(end), 1);
+        let mut blocks = Blocks { first, bound, end: first, shift, seed: RandomState::new().hash_one(0), balances };
+        blocks.count(0, blocks.hash(first).wrapping_neg(), -1); // as if a claim ended there
         Some(blocks)
     }
 
-    fn add(&mut self, (start, end): Span) {
+    /// Adds a claim. False if it is not in `[first, bound)`.
+    pub fn add(&mut self, (start, end): Span) -> bool {
+        if start < self.first || end > self.bound || end <= start {
+            return false;
+        }
+        self.end = self.end.max(end);
         let (starts_in, ends_in) = (self.block(start), self.block(end));
         let (added, taken) = (self.hash(start), self.hash(end));
         if starts_in == ends_in {
@@ -51,6 +58,7 @@ impl Blocks {
             self.count(starts_in, added, 1);
             self.count(ends_in, taken.wrapping_neg(), -1);
         }
+        true
     }
 
     fn count(&mut self, block: usize, hashes: u64, claims: i64) {
@@ -74,32 +82,23 @@ impl Blocks {
 /// Which blocks have exactly one claim over each byte.
 pub struct Cover {
     blocks: Blocks,
-    first: u64,
-    end: u64,
     /// For each block and the end: how many blocks before it are not covered so.
     others: Vec<usize>,
 }
 
 impl Cover {
-    /// None if there are no claims, or one is not in `[first, end)`.
-    pub fn of(claims: impl Iterator<Item = Span> + Clone, first: u64) -> Option<Self> {
-        let (count, least, end) = claims
-            .clone()
-            .fold((0_usize, u64::MAX, 0), |(count, least, end), span| (count.wrapping_add(1), least.min(span.0), end.max(span.1)));
-        if least < first {
-            return None;
-        }
-        let mut blocks = Blocks::new(first, end, count / CLAIMS)?;
-        claims.for_each(|span| blocks.add(span));
-        let (mut others, mut total, mut depth) = (Vec::with_capacity(blocks.balances.len().wrapping_add(1)), 0_usize, 1_i64);
+    pub fn of(mut blocks: Blocks) -> Self {
+        blocks.count(blocks.block(blocks.end), blocks.hash(blocks.end), 1); // as if a claim started there
+        let mut others = Vec::with_capacity(blocks.balances.len().saturating_add(1));
+        let (mut total, mut depth) = (0_usize, 1_i64);
         for balance in &blocks.balances {
             others.push(total);
             let is_covered = depth == 1 && balance.claims == 0 && balance.hashes == 0;
-            total = total.wrapping_add(usize::from(!is_covered));
+            total = total.saturating_add(usize::from(!is_covered));
             depth = depth.wrapping_add(balance.claims);
         }
         others.push(total);
-        Some(Cover { blocks, first, end, others })
+        Cover { blocks, others }
     }
 
     /// A number for the covered blocks that this claim is in: the same for all that follow each other. None if another block is among them.
@@ -111,7 +110,7 @@ impl Cover {
 
     /// All of the blocks, if each is covered so.
     pub fn whole(&self) -> Option<Span> {
-        (self.runs() == 1).then_some((self.first, self.end))
+        (self.runs() == 1).then_some((self.blocks.first, self.blocks.end))
     }
 
     /// How many numbers `run` has.
@@ -124,28 +123,39 @@ impl Cover {
 mod tests {
     use super::*;
 
-    fn runs(claims: &[Span], first: u64) -> Vec<Option<usize>> {
-        // Each claim many times over would not be covered once, so more blocks come from claims far away, which follow each other.
-        let more = (0..800).map(|place| (1000 + place, 1001 + place));
-        let all: Vec<_> = claims.iter().copied().chain([(900, 1000)]).chain(more).collect();
-        let cover = Cover::of(all.iter().copied(), first).unwrap();
+    /// Of blocks with 32 bytes. `claims` end at 900; many more follow.
+    fn runs(claims: &[Span]) -> Vec<Option<usize>> {
+        let mut blocks = Blocks::new(0, 2048, 64 * CLAIMS).unwrap();
+        assert!([(900, 1000), (1000, 2048)].iter().chain(claims).all(|&claim| blocks.add(claim)));
+        let cover = Cover::of(blocks);
         claims.iter().map(|&claim| cover.run(claim)).collect()
     }
 
     #[test]
     fn claims_that_follow_each_other_cover_their_blocks() {
-        assert_eq!(runs(&[(500, 900), (0, 200), (200, 500)], 0), [Some(0); 3]);
-        assert!(Cover::of([(5, 9)].into_iter(), 6).is_none());
-        assert!(Cover::of([].into_iter(), 6).is_none());
-        assert_eq!(Cover::of([(5, 9)].into_iter(), 4).unwrap().run((5, 9)), None, "a byte before it is free");
+        assert_eq!(runs(&[(500, 900), (0, 200), (200, 500)]), [Some(0); 3]);
+        let mut blocks = Blocks::new(5, 20, 9).unwrap();
+        assert!(!blocks.add((4, 9)), "before the first position");
+        assert!(!blocks.add((5, 21)), "after the bound");
+        assert!(!blocks.add((9, 9)), "without a byte");
+        assert!(blocks.add((5, 9)));
+        assert_eq!(Cover::of(blocks).whole(), Some((5, 9)));
+        assert!(Blocks::new(6, 6, 1).is_none());
+    }
+
+    #[test]
+    fn a_free_byte_before_the_first_claim_is_not_covered() {
+        let mut blocks = Blocks::new(4, 20, 9).unwrap();
+        assert!(blocks.add((5, 9)));
+        let cover = Cover::of(blocks);
+        assert_eq!((cover.whole(), cover.run((5, 9))), (None, None));
     }
 
     #[test]
     fn gaps_overlaps_and_repeats_are_not_covered() {
-        // Blocks have 32 bytes here.
-        assert_eq!(runs(&[(0, 64), (64, 96), (100, 160), (160, 900)], 0), [Some(0), Some(0), None, Some(1)]);
-        assert_eq!(runs(&[(0, 64), (64, 100), (96, 160), (160, 900)], 0), [Some(0), None, None, Some(1)]);
-        assert_eq!(runs(&[(0, 64), (64, 100), (64, 100), (100, 160), (160, 900)], 0), [Some(0), None, None, None, Some(2)]);
-        assert_eq!(runs(&[(0, 900), (64, 100), (100, 128)], 0), [None, None, None], "what lies over others is not covered");
+        assert_eq!(runs(&[(0, 64), (64, 96), (100, 160), (160, 900)]), [Some(0), Some(0), None, Some(1)]);
+        assert_eq!(runs(&[(0, 64), (64, 100), (96, 160), (160, 900)]), [Some(0), None, None, Some(1)]);
+        assert_eq!(runs(&[(0, 64), (64, 100), (64, 100), (100, 160), (160, 900)]), [Some(0), None, None, None, Some(2)]);
+        assert_eq!(runs(&[(0, 900), (64, 100), (100, 128)]), [None, None, None], "what lies over others is not covered");
     }
 }
