@@ -1,7 +1,7 @@
 //! Entries of consume queues, and the bytes of the log that they claim.
 
 use crate::Bytes;
-use crate::cover::{Blocks, Cover};
+use crate::cover::{Blocks, Cover, Covered, Span};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -122,10 +122,10 @@ enum Refusal {
     TooNarrow,
 }
 
-/// The key of a claim. `spare` is what a caller adds to the end of a claim: that sum fits in an i64, too.
-fn key_of<K: Key>((offset, size): (i64, i64), low: i64, spare: i64, unwanted: bool) -> Result<K, Refusal> {
-    let relative = relative_of(offset, size, low, spare).ok_or(Refusal::Odd)?;
-    K::of(relative, ((size as u32) << 1) | u32::from(unwanted)).ok_or(Refusal::TooNarrow)
+/// Where a claim starts after `low`, and where it ends if `spare` bytes belong to it, too. Both fit in an i64.
+fn span_of(offset: i64, size: i64, low: i64, spare: i64) -> Result<Span, Refusal> {
+    let start = relative_of(offset, size, low, spare).ok_or(Refusal::Odd)?;
+    Ok((start, start.saturating_add_signed(size).saturating_add_signed(spare)))
 }
 
 /// The offset after `low`, if this is a claim that a queue entry can make.
@@ -150,7 +150,7 @@ fn tile<K: Key>(keys: &mut [K], mut seen: impl FnMut(Tile)) {
             if (tile.start, tile.size) == (next.start, next.size) {
                 continue;
             }
-            // `key_of` has proven that this sum fits.
+            // `span_of` has proven that this sum fits.
             let end = tile.start.saturating_add(tile.size);
             if is_clear && end <= next.start {
                 seen(tile);
@@ -234,12 +234,8 @@ fn cover_of(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), (low, begin,
         return Ok(None);
     };
     for list in wanted.iter().chain(unwanted) {
-        let added = list.each(py, |offset, size| {
-            let start = relative_of(offset, size, low, frame).ok_or(Refusal::Odd)?;
-            // That sum fits.
-            let end = start.saturating_add_signed(size).saturating_add_signed(frame);
-            if blocks.add((start, end)) { Ok(()) } else { Err(Refusal::Odd) }
-        })?;
+        let added =
+            list.each(py, |offset, size| if blocks.add(span_of(offset, size, low, frame)?) { Ok(()) } else { Err(Refusal::Odd) })?;
         if added.is_err() {
             return Ok(None);
         }
@@ -247,31 +243,22 @@ fn cover_of(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), (low, begin,
     Ok(Some(Cover::of(blocks)))
 }
 
-/// Takes away unwanted claims that no other one overlaps and that leave no gap. Returns the spans that they and wanted claims cover.
-fn set_aside<K: Key>(keys: &mut Vec<K>, cover: &Cover, frame: i64) -> Vec<(i64, i64)> {
-    let mut spans = vec![(i64::MAX, 0); cover.runs()];
-    keys.retain(|key| {
-        let (start, rest) = key.parts();
-        let end = start.saturating_add(u64::from(rest >> 1)).saturating_add_signed(frame);
-        let Some(covered) = cover.run((start, end)).and_then(|run| spans.get_mut(run)) else { return true };
-        *covered = (covered.0.min(start as i64), covered.1.max(end as i64));
-        rest & 1 == 0
-    });
-    spans.retain(|(start, end)| start < end);
-    spans
-}
-
-/// The claims of queues as keys.
-fn packed<K: Key>(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), low: i64, spare: i64) -> PyResult<Result<Vec<K>, Refusal>> {
+/// The claims of queues as keys, but for those that `is_left_out` by their span and whether they are unwanted.
+fn packed<K: Key>(
+    py: Python<'_>,
+    (wanted, unwanted): (&[List], &[List]),
+    low: i64,
+    spare: i64,
+    is_left_out: &mut impl FnMut(Span, bool) -> bool,
+) -> PyResult<Result<Vec<K>, Refusal>> {
     let mut keys = Vec::new();
-    let total = wanted.iter().chain(unwanted).fold(0_usize, |sum, list| sum.saturating_add(list.len()));
-    if keys.try_reserve_exact(total).is_err() {
-        return Err(PyMemoryError::new_err("too many claims"));
-    }
     for (lists, is_unwanted) in [(wanted, false), (unwanted, true)] {
         for list in lists {
             let added = list.each(py, |offset, size| {
-                keys.push(key_of((offset, size), low, spare, is_unwanted)?);
+                let span = span_of(offset, size, low, spare)?;
+                if !is_left_out(span, is_unwanted) {
+                    keys.push(K::of(span.0, ((size as u32) << 1) | u32::from(is_unwanted)).ok_or(Refusal::TooNarrow)?);
+                }
                 Ok(())
             })?;
             if let Err(refusal) = added {
@@ -291,19 +278,34 @@ fn native(py: Python<'_>, buffer: &PyBuffer<i64>) -> PyResult<Vec<i64>> {
     buffer.to_vec(py)
 }
 
-/// What `found` makes of the keys of these claims, without the GIL.
-fn with_keys<T: Send>(
-    py: Python<'_>,
-    claims: (&[List], &[List]),
-    low: i64,
-    spare: i64,
-    narrow: impl FnOnce(Vec<u64>) -> T + Send,
-    wide: impl FnOnce(Vec<u128>) -> T + Send,
-) -> PyResult<Option<T>> {
-    match packed::<u64>(py, claims, low, spare)? {
-        Ok(keys) => Ok(Some(py.detach(|| narrow(keys)))),
-        Err(Refusal::Odd) => Ok(None),
-        Err(Refusal::TooNarrow) => Ok(packed::<u128>(py, claims, low, spare)?.ok().map(|keys| py.detach(|| wide(keys)))),
+/// The keys of claims, as narrow as they can be.
+enum Keys {
+    Narrow(Vec<u64>),
+    Wide(Vec<u128>),
+}
+
+impl Keys {
+    /// None if a claim is odd.
+    fn of(
+        py: Python<'_>,
+        claims: (&[List], &[List]),
+        low: i64,
+        spare: i64,
+        mut is_left_out: impl FnMut(Span, bool) -> bool,
+    ) -> PyResult<Option<Self>> {
+        Ok(match packed(py, claims, low, spare, &mut is_left_out)? {
+            Ok(keys) => Some(Keys::Narrow(keys)),
+            Err(Refusal::Odd) => None,
+            Err(Refusal::TooNarrow) => packed(py, claims, low, spare, &mut is_left_out)?.ok().map(Keys::Wide),
+        })
+    }
+
+    /// See `tile`.
+    fn tile(self, seen: impl FnMut(Tile)) {
+        match self {
+            Keys::Narrow(mut keys) => tile(&mut keys, seen),
+            Keys::Wide(mut keys) => tile(&mut keys, seen),
+        }
     }
 }
 
@@ -312,19 +314,16 @@ fn with_keys<T: Send>(
 /// `wanted` and `unwanted`: arrays of offsets and sizes, one pair for each queue. None if a claim is odd.
 #[pyfunction]
 fn merged_claims<'py>(py: Python<'py>, wanted: Vec<List>, unwanted: Vec<List>, low: i64) -> PyResult<Option<[Array<'py>; 3]>> {
-    let tiles = with_keys(py, (&wanted, &unwanted), low, 0, |keys| tiles_of(keys, low), |keys| tiles_of(keys, low))?;
-    let Some((offsets, sizes, marks)) = tiles else { return Ok(None) };
-    Ok(Some([array(py, &offsets)?, array(py, &sizes)?, PyByteArray::new(py, &marks)]))
-}
-
-fn tiles_of<K: Key>(mut keys: Vec<K>, low: i64) -> (Vec<i64>, Vec<i64>, Vec<u8>) {
+    let Some(keys) = Keys::of(py, (&wanted, &unwanted), low, 0, |_, _| false)? else { return Ok(None) };
     let (mut offsets, mut sizes, mut marks) = (vec![], vec![], vec![]);
-    tile(&mut keys, |tile| {
-        offsets.push(low.saturating_add(tile.start));
-        sizes.push(tile.size);
-        marks.push(u8::from(tile.unwanted));
+    py.detach(|| {
+        keys.tile(|tile| {
+            offsets.push(low.saturating_add(tile.start));
+            sizes.push(tile.size);
+            marks.push(u8::from(tile.unwanted));
+        });
     });
-    (offsets, sizes, marks)
+    Ok(Some([array(py, &offsets)?, array(py, &sizes)?, PyByteArray::new(py, &marks)]))
 }
 
 /// What claims leave to read of a segment from `begin` on: starts, ends, named offsets; where the last claim ends; the largest size.
@@ -339,25 +338,20 @@ fn unclaimed_extents<'py>(
     begin: i64,
     frame: i64,
 ) -> PyResult<Option<([Array<'py>; 3], i64, i64)>> {
-    let place = (low, begin, frame);
-    let cover = cover_of(py, (&wanted, &unwanted), place)?;
-    let is_whole = cover.as_ref().is_some_and(|cover| cover.whole().is_some());
-    let claims: (&[List], &[List]) = (&wanted, if is_whole { &[] } else { &unwanted });
-    let cover = cover.as_ref();
-    let left = with_keys(py, claims, low, frame, |keys| left_of(keys, cover, place), |keys| left_of(keys, cover, place))?;
-    let Some(Left { starts, ends, named, largest, last, .. }) = left else { return Ok(None) };
+    let cover = cover_of(py, (&wanted, &unwanted), (low, begin, frame))?;
+    let unwanted: &[List] = if cover.as_ref().is_some_and(Cover::is_whole) { &[] } else { &unwanted };
+    let mut covered = cover.as_ref().map(Covered::of);
+    let is_left_out = |span, is_unwanted| covered.as_mut().is_some_and(|covered| covered.has(span)) && is_unwanted;
+    let Some(keys) = Keys::of(py, (&wanted, unwanted), low, frame, is_left_out)? else { return Ok(None) };
+    let Left { starts, ends, named, largest, last, .. } = py.detach(|| left_of(keys, covered, (low, begin, frame)));
     Ok(Some(([array(py, &starts)?, array(py, &ends)?, array(py, &named)?], last, largest)))
 }
 
-/// What is left by claims of which these keys are. Those of unwanted ones may be missing if the cover is whole.
-fn left_of<K: Key>(mut keys: Vec<K>, cover: Option<&Cover>, (low, begin, frame): (i64, i64, i64)) -> Left {
+/// What is left by claims of which these keys are, and others that are covered.
+fn left_of(keys: Keys, covered: Option<Covered>, (low, begin, frame): (i64, i64, i64)) -> Left {
     let mut left = Left::new(begin);
-    left.covered = match (cover, cover.and_then(Cover::whole)) {
-        (_, Some((start, end))) => vec![(start as i64, end as i64)],
-        (Some(cover), None) => set_aside(&mut keys, cover, frame),
-        (None, None) => vec![],
-    };
-    tile(&mut keys, |tile| left.add(tile, low, frame));
+    left.covered = covered.into_iter().flat_map(Covered::spans).map(|(start, end)| (start as i64, end as i64)).collect();
+    keys.tile(|tile| left.add(tile, low, frame));
     left.pass(i64::MAX);
     left
 }
@@ -485,7 +479,11 @@ mod tests {
     type Claims = [(i64, i64, bool)];
 
     fn keys_of<K: Key>(claims: &Claims, low: i64) -> Result<Vec<K>, Refusal> {
-        claims.iter().map(|&(offset, size, unwanted)| key_of((offset, size), low, 0, unwanted)).collect()
+        let key = |&(offset, size, unwanted): &(i64, i64, bool)| {
+            let (start, _) = span_of(offset, size, low, 0)?;
+            K::of(start, ((size as u32) << 1) | u32::from(unwanted)).ok_or(Refusal::TooNarrow)
+        };
+        claims.iter().map(key).collect()
     }
 
     fn tiles<K: Key>(claims: &Claims, low: i64) -> Result<Vec<(i64, i64, bool)>, Refusal> {
@@ -628,11 +626,12 @@ mod tests {
             let mut expected = Left::new(begin);
             tile(&mut keys_of::<u64>(&claims, 0).unwrap(), |each| expected.add(each, 5, frame));
             let cover = plain_cover(&claims, begin, frame);
-            let mut left = left_of(keys_of::<u64>(&claims, 0).unwrap(), cover.as_ref(), (5, begin, frame));
-            if cover.as_ref().is_some_and(|cover| cover.whole().is_some()) {
-                let wanted: Vec<_> = claims.iter().copied().filter(|claim| !claim.2).collect();
-                assert_eq!(left_of(keys_of::<u64>(&wanted, 0).unwrap(), cover.as_ref(), (5, begin, frame)), left);
-            }
+            let mut covered = cover.as_ref().map(Covered::of);
+            let mut is_left_out = |&(offset, size, unwanted): &(i64, i64, bool)| {
+                covered.as_mut().is_some_and(|covered| covered.has(span_of(offset, size, 0, frame).unwrap())) && unwanted
+            };
+            let kept: Vec<_> = claims.iter().copied().filter(|claim| !is_left_out(claim)).collect();
+            let mut left = left_of(Keys::Narrow(keys_of(&kept, 0).unwrap()), covered, (5, begin, frame));
             aside += usize::from(!left.covered.is_empty());
             (left.covered, left.passed) = (vec![], 0);
             assert_eq!(left, expected, "round {round}: {claims:?}");

@@ -102,20 +102,46 @@ impl Cover {
     }
 
     /// A number for the covered blocks that this claim is in: the same for all that follow each other. None if another block is among them.
-    pub fn run(&self, (start, end): Span) -> Option<usize> {
+    fn run(&self, (start, end): Span) -> Option<usize> {
         let before = *self.others.get(self.blocks.block(start))?;
         let after = *self.others.get(self.blocks.block(end.wrapping_sub(1)).wrapping_add(1))?;
         (before == after).then_some(before)
     }
 
-    /// All of the blocks, if each is covered so.
-    pub fn whole(&self) -> Option<Span> {
-        (self.runs() == 1).then_some((self.blocks.first, self.blocks.end))
+    /// Whether each block is covered so: claims follow each other from the first position to the last end.
+    pub fn is_whole(&self) -> bool {
+        self.runs() == 1
     }
 
     /// How many numbers `run` has.
-    pub fn runs(&self) -> usize {
-        self.others.last().map_or(0, |others| others.wrapping_add(1))
+    fn runs(&self) -> usize {
+        self.others.last().map_or(0, |others| others.saturating_add(1))
+    }
+}
+
+/// What claims cover that no other claim overlaps.
+pub struct Covered<'a> {
+    cover: &'a Cover,
+    /// For each run: from the first position of such a claim to the last one's end.
+    spans: Vec<Span>,
+}
+
+impl<'a> Covered<'a> {
+    pub fn of(cover: &'a Cover) -> Self {
+        let whole = (cover.blocks.first, cover.blocks.end);
+        Covered { cover, spans: if cover.is_whole() { vec![whole] } else { vec![(u64::MAX, 0); cover.runs()] } }
+    }
+
+    /// Whether no other claim overlaps this one.
+    pub fn has(&mut self, (start, end): Span) -> bool {
+        let Some(span) = self.cover.run((start, end)).and_then(|run| self.spans.get_mut(run)) else { return false };
+        *span = (span.0.min(start), span.1.max(end));
+        true
+    }
+
+    /// Ascending.
+    pub fn spans(self) -> impl Iterator<Item = Span> {
+        self.spans.into_iter().filter(|(start, end)| start < end)
     }
 }
 
@@ -139,7 +165,9 @@ mod tests {
         assert!(!blocks.add((5, 21)), "after the bound");
         assert!(!blocks.add((9, 9)), "without a byte");
         assert!(blocks.add((5, 9)));
-        assert_eq!(Cover::of(blocks).whole(), Some((5, 9)));
+        let cover = Cover::of(blocks);
+        assert!(cover.is_whole());
+        assert_eq!(Covered::of(&cover).spans().collect::<Vec<_>>(), [(5, 9)]);
         assert!(Blocks::new(6, 6, 1).is_none());
     }
 
@@ -148,7 +176,7 @@ mod tests {
         let mut blocks = Blocks::new(4, 20, 9).unwrap();
         assert!(blocks.add((5, 9)));
         let cover = Cover::of(blocks);
-        assert_eq!((cover.whole(), cover.run((5, 9))), (None, None));
+        assert_eq!((cover.is_whole(), cover.run((5, 9))), (false, None));
     }
 
     #[test]
