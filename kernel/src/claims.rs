@@ -21,45 +21,60 @@ enum List {
 }
 
 impl List {
-    fn len(&self) -> usize {
-        match self {
-            List::Columns(offsets, _) => offsets.item_count(),
-            List::Entries(content) => content.as_slice().len() / ENTRY,
-        }
-    }
-
-    /// Calls `seen` with offset and size of each claim, until it refuses one.
-    fn each(&self, py: Python<'_>, mut seen: impl FnMut(i64, i64) -> Result<(), Refusal>) -> PyResult<Result<(), Refusal>> {
+    fn claims(&self, py: Python<'_>) -> PyResult<Claims<'_>> {
         match self {
             List::Columns(offsets, sizes) => {
                 let (offsets, sizes) = (native(py, offsets)?, native(py, sizes)?);
                 if offsets.len() != sizes.len() {
                     return Err(PyValueError::new_err("as many sizes as offsets are needed"));
                 }
-                Ok(offsets.into_iter().zip(sizes).try_for_each(|(offset, size)| seen(offset, size)))
+                Ok(Claims::Columns(offsets, sizes))
             }
-            List::Entries(content) => Ok(units_of(content)?.map(place_of).try_for_each(|(offset, size)| seen(offset, size.into()))),
+            List::Entries(content) => Ok(Claims::Entries(units_of(content)?)),
+        }
+    }
+}
+
+/// As `List`, for use without the GIL.
+enum Claims<'a> {
+    Columns(Vec<i64>, Vec<i64>),
+    Entries(&'a [[u8; ENTRY]]),
+}
+
+impl Claims<'_> {
+    fn of<'a>(py: Python<'_>, lists: &'a [List]) -> PyResult<Vec<Claims<'a>>> {
+        lists.iter().map(|list| list.claims(py)).collect()
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Claims::Columns(offsets, _) => offsets.len(),
+            Claims::Entries(units) => units.len(),
+        }
+    }
+
+    /// Calls `seen` with offset and size of each claim, until it refuses one.
+    fn each(&self, mut seen: impl FnMut(i64, i64) -> Result<(), Refusal>) -> Result<(), Refusal> {
+        match self {
+            Claims::Columns(offsets, sizes) => offsets.iter().zip(sizes).try_for_each(|(&offset, &size)| seen(offset, size)),
+            Claims::Entries(units) => units.iter().map(place_of).try_for_each(|(offset, size)| seen(offset, size.into())),
         }
     }
 
     /// Where the last claim ends, which is the end of all if they are in order.
-    fn end(&self, py: Python<'_>) -> PyResult<i64> {
-        Ok(match self {
-            List::Columns(offsets, sizes) => {
-                let last = native(py, offsets)?.pop().zip(native(py, sizes)?.pop());
-                last.map_or(0, |(offset, size)| offset.saturating_add(size))
-            }
-            List::Entries(content) => {
-                let last = units_of(content)?.next_back().map(place_of);
-                last.map_or(0, |(offset, size)| offset.saturating_add(size.into()))
-            }
-        })
+    fn end(&self) -> i64 {
+        let (offset, size) = match self {
+            Claims::Columns(offsets, sizes) => offsets.last().copied().zip(sizes.last().copied()),
+            Claims::Entries(units) => units.last().map(place_of).map(|(offset, size)| (offset, size.into())),
+        }
+        .unwrap_or_default();
+        offset.saturating_add(size)
     }
 }
 
 /// The entries in a buffer.
-fn units_of(content: &Bytes) -> PyResult<impl DoubleEndedIterator<Item = &[u8; ENTRY]>> {
-    if content.is_whole() { Ok(content.as_slice().as_chunks().0.iter()) } else { Err(PyMemoryError::new_err("too many claims")) }
+fn units_of(content: &Bytes) -> PyResult<&[[u8; ENTRY]]> {
+    if content.is_whole() { Ok(content.as_slice().as_chunks().0) } else { Err(PyMemoryError::new_err("too many entries")) }
 }
 
 /// Offset and size of an entry.
@@ -223,50 +238,36 @@ impl Left {
 }
 
 /// What these claims cover from `begin` on. None if one is odd, begins before that, or ends after the last one of each queue.
-fn cover_of(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), (low, begin, frame): (i64, i64, i64)) -> PyResult<Option<Cover>> {
-    let (mut count, mut end) = (0_usize, 0_i64);
-    for list in wanted.iter().chain(unwanted) {
-        count = count.saturating_add(list.len());
-        end = end.max(list.end(py)?);
-    }
-    let bound = end.checked_sub(low).and_then(|end| u64::try_from(end.checked_add(frame)?).ok());
-    let Some(mut blocks) = u64::try_from(begin).ok().zip(bound).and_then(|(begin, bound)| Blocks::new(begin, bound, count)) else {
-        return Ok(None);
-    };
-    for list in wanted.iter().chain(unwanted) {
-        let added =
-            list.each(py, |offset, size| if blocks.add(span_of(offset, size, low, frame)?) { Ok(()) } else { Err(Refusal::Odd) })?;
-        if added.is_err() {
-            return Ok(None);
-        }
-    }
-    Ok(Some(Cover::of(blocks)))
+fn cover_of((wanted, unwanted): (&[Claims], &[Claims]), (low, begin, frame): (i64, i64, i64)) -> Option<Cover> {
+    let lists = || wanted.iter().chain(unwanted);
+    let count = lists().fold(0_usize, |sum, claims| sum.saturating_add(claims.len()));
+    let bound = lists().map(Claims::end).max()?.checked_sub(low)?.checked_add(frame)?;
+    let mut blocks = Blocks::new(u64::try_from(begin).ok()?, u64::try_from(bound).ok()?, count)?;
+    let mut add = |offset, size| if blocks.add(span_of(offset, size, low, frame)?) { Ok(()) } else { Err(Refusal::Odd) };
+    lists().try_for_each(|claims| claims.each(&mut add)).ok()?;
+    Some(Cover::of(blocks))
 }
 
 /// The claims of queues as keys, but for those that `is_left_out` by their span and whether they are unwanted.
 fn packed<K: Key>(
-    py: Python<'_>,
-    (wanted, unwanted): (&[List], &[List]),
+    (wanted, unwanted): (&[Claims], &[Claims]),
     low: i64,
     spare: i64,
     is_left_out: &mut impl FnMut(Span, bool) -> bool,
-) -> PyResult<Result<Vec<K>, Refusal>> {
+) -> Result<Vec<K>, Refusal> {
     let mut keys = Vec::new();
     for (lists, is_unwanted) in [(wanted, false), (unwanted, true)] {
-        for list in lists {
-            let added = list.each(py, |offset, size| {
+        for claims in lists {
+            claims.each(|offset, size| {
                 let span = span_of(offset, size, low, spare)?;
                 if !is_left_out(span, is_unwanted) {
                     keys.push(K::of(span.0, ((size as u32) << 1) | u32::from(is_unwanted)).ok_or(Refusal::TooNarrow)?);
                 }
                 Ok(())
             })?;
-            if let Err(refusal) = added {
-                return Ok(Err(refusal));
-            }
         }
     }
-    Ok(Ok(keys))
+    Ok(keys)
 }
 
 /// The numbers of an array. pyo3 0.30 takes arrays of the other byte order for native ones, so it is checked here.
@@ -286,18 +287,12 @@ enum Keys {
 
 impl Keys {
     /// None if a claim is odd.
-    fn of(
-        py: Python<'_>,
-        claims: (&[List], &[List]),
-        low: i64,
-        spare: i64,
-        mut is_left_out: impl FnMut(Span, bool) -> bool,
-    ) -> PyResult<Option<Self>> {
-        Ok(match packed(py, claims, low, spare, &mut is_left_out)? {
+    fn of(claims: (&[Claims], &[Claims]), low: i64, spare: i64, mut is_left_out: impl FnMut(Span, bool) -> bool) -> Option<Self> {
+        match packed(claims, low, spare, &mut is_left_out) {
             Ok(keys) => Some(Keys::Narrow(keys)),
             Err(Refusal::Odd) => None,
-            Err(Refusal::TooNarrow) => packed(py, claims, low, spare, &mut is_left_out)?.ok().map(Keys::Wide),
-        })
+            Err(Refusal::TooNarrow) => packed(claims, low, spare, &mut is_left_out).ok().map(Keys::Wide),
+        }
     }
 
     /// See `tile`.
@@ -314,16 +309,17 @@ impl Keys {
 /// `wanted` and `unwanted`: arrays of offsets and sizes, one pair for each queue. None if a claim is odd.
 #[pyfunction]
 fn merged_claims<'py>(py: Python<'py>, wanted: Vec<List>, unwanted: Vec<List>, low: i64) -> PyResult<Option<[Array<'py>; 3]>> {
-    let Some(keys) = Keys::of(py, (&wanted, &unwanted), low, 0, |_, _| false)? else { return Ok(None) };
+    let (wanted, unwanted) = (Claims::of(py, &wanted)?, Claims::of(py, &unwanted)?);
     let (mut offsets, mut sizes, mut marks) = (vec![], vec![], vec![]);
-    py.detach(|| {
-        keys.tile(|tile| {
+    let tiled = py.detach(|| {
+        Keys::of((&wanted, &unwanted), low, 0, |_, _| false)?.tile(|tile| {
             offsets.push(low.saturating_add(tile.start));
             sizes.push(tile.size);
             marks.push(u8::from(tile.unwanted));
         });
+        Some(())
     });
-    Ok(Some([array(py, &offsets)?, array(py, &sizes)?, PyByteArray::new(py, &marks)]))
+    Ok(if tiled.is_some() { Some([array(py, &offsets)?, array(py, &sizes)?, PyByteArray::new(py, &marks)]) } else { None })
 }
 
 /// What claims leave to read of a segment from `begin` on: starts, ends, named offsets; where the last claim ends; the largest size.
@@ -338,22 +334,24 @@ fn unclaimed_extents<'py>(
     begin: i64,
     frame: i64,
 ) -> PyResult<Option<([Array<'py>; 3], i64, i64)>> {
-    let cover = cover_of(py, (&wanted, &unwanted), (low, begin, frame))?;
-    let unwanted: &[List] = if cover.as_ref().is_some_and(Cover::is_whole) { &[] } else { &unwanted };
-    let mut covered = cover.as_ref().map(Covered::of);
-    let is_left_out = |span, is_unwanted| covered.as_mut().is_some_and(|covered| covered.has(span)) && is_unwanted;
-    let Some(keys) = Keys::of(py, (&wanted, unwanted), low, frame, is_left_out)? else { return Ok(None) };
-    let Left { starts, ends, named, largest, last, .. } = py.detach(|| left_of(keys, covered, (low, begin, frame)));
+    let (wanted, unwanted) = (Claims::of(py, &wanted)?, Claims::of(py, &unwanted)?);
+    let left = py.detach(|| left_of((&wanted, &unwanted), (low, begin, frame)));
+    let Some(Left { starts, ends, named, largest, last, .. }) = left else { return Ok(None) };
     Ok(Some(([array(py, &starts)?, array(py, &ends)?, array(py, &named)?], last, largest)))
 }
 
-/// What is left by claims of which these keys are, and others that are covered.
-fn left_of(keys: Keys, covered: Option<Covered>, (low, begin, frame): (i64, i64, i64)) -> Left {
+/// None if a claim is odd.
+fn left_of((wanted, unwanted): (&[Claims], &[Claims]), (low, begin, frame): (i64, i64, i64)) -> Option<Left> {
+    let cover = cover_of((wanted, unwanted), (low, begin, frame));
+    let unwanted = if cover.as_ref().is_some_and(Cover::is_whole) { &[] } else { unwanted };
+    let mut covered = cover.as_ref().map(Covered::of);
+    let is_left_out = |span, is_unwanted| covered.as_mut().is_some_and(|covered| covered.has(span)) && is_unwanted;
+    let keys = Keys::of((wanted, unwanted), low, frame, is_left_out)?;
     let mut left = Left::new(begin);
     left.covered = covered.into_iter().flat_map(Covered::spans).map(|(start, end)| (start as i64, end as i64)).collect();
     keys.tile(|tile| left.add(tile, low, frame));
     left.pass(i64::MAX);
-    left
+    Some(left)
 }
 
 /// Columns of entries.
@@ -400,9 +398,9 @@ fn queue_entries<'py>(py: Python<'py>, content: PyBuffer<u8>, first: i64) -> PyR
 /// Where the entries of records in `[low, high)` begin and stop among these, and the offset of the last written one, if there is any.
 ///
 /// None unless all offsets ascend, and those entries are written without a break and end at or before `end`.
-fn run_of<'a>(units: impl Iterator<Item = &'a [u8; ENTRY]>, low: i64, high: i64, end: i64) -> Option<(usize, usize, Option<i64>)> {
+fn run_of(units: &[[u8; ENTRY]], low: i64, high: i64, end: i64) -> Option<(usize, usize, Option<i64>)> {
     let (mut begin, mut stop, mut newest) = (0, 0, None);
-    for (place, (offset, size)) in units.map(place_of).enumerate() {
+    for (place, (offset, size)) in units.iter().map(place_of).enumerate() {
         if size <= 0 || size == FILLER_SIZE || offset < 0 {
             continue;
         }
@@ -427,8 +425,9 @@ fn run_of<'a>(units: impl Iterator<Item = &'a [u8; ENTRY]>, low: i64, high: i64,
 
 /// See `run_of`.
 #[pyfunction]
-fn ordinary_run(content: Bytes, low: i64, high: i64, end: i64) -> PyResult<Option<(usize, usize, Option<i64>)>> {
-    Ok(run_of(units_of(&content)?, low, high, end))
+fn ordinary_run(py: Python<'_>, content: Bytes, low: i64, high: i64, end: i64) -> PyResult<Option<(usize, usize, Option<i64>)>> {
+    let units = units_of(&content)?;
+    Ok(py.detach(|| run_of(units, low, high, end)))
 }
 
 /// Which offsets are in `[low, high)`, above all before them and below all after them.
@@ -533,7 +532,7 @@ mod tests {
 
     fn run_in(entries: &[(i64, i32)], low: i64, high: i64, end: i64) -> Option<(usize, usize, Option<i64>)> {
         let content = entries.iter().flat_map(|&(offset, size)| unit(offset, size, 0)).collect::<Vec<_>>();
-        run_of(content.as_chunks().0.iter(), low, high, end)
+        run_of(content.as_chunks().0, low, high, end)
     }
 
     #[test]
@@ -611,27 +610,20 @@ mod tests {
         claims
     }
 
-    fn plain_cover(claims: &Claims, begin: i64, frame: i64) -> Option<Cover> {
-        let spans: Vec<_> = claims.iter().map(|&(offset, size, _)| (offset as u64, (offset + size + frame) as u64)).collect();
-        let mut blocks = Blocks::new(begin as u64, spans.iter().map(|span| span.1).max()?, 8 * spans.len())?;
-        spans.into_iter().all(|span| blocks.add(span)).then(|| Cover::of(blocks))
-    }
-
     #[test]
     fn what_is_left_is_the_same_without_the_claims_set_aside() {
         let (mut draw, mut aside) = (Draw(3), 0);
         for round in 0..20_000 {
             let (claims, begin, frame) = (drawn_row(&mut draw), draw.below(3), draw.below(2) * 16);
-            let claims: Vec<_> = claims.into_iter().map(|(offset, size, unwanted)| (offset * 17, size * 17 - frame, unwanted)).collect();
+            let claims: Vec<_> =
+                claims.into_iter().map(|(offset, size, unwanted)| (5 + offset * 17, size * 17 - frame, unwanted)).collect();
             let mut expected = Left::new(begin);
-            tile(&mut keys_of::<u64>(&claims, 0).unwrap(), |each| expected.add(each, 5, frame));
-            let cover = plain_cover(&claims, begin, frame);
-            let mut covered = cover.as_ref().map(Covered::of);
-            let mut is_left_out = |&(offset, size, unwanted): &(i64, i64, bool)| {
-                covered.as_mut().is_some_and(|covered| covered.has(span_of(offset, size, 0, frame).unwrap())) && unwanted
+            tile(&mut keys_of::<u64>(&claims, 5).unwrap(), |each| expected.add(each, 5, frame));
+            let split = |marks| {
+                let (offsets, sizes) = claims.iter().filter(|claim| claim.2 == marks).map(|claim| (claim.0, claim.1)).unzip();
+                super::Claims::Columns(offsets, sizes)
             };
-            let kept: Vec<_> = claims.iter().copied().filter(|claim| !is_left_out(claim)).collect();
-            let mut left = left_of(Keys::Narrow(keys_of(&kept, 0).unwrap()), covered, (5, begin, frame));
+            let mut left = left_of((&[split(false)], &[split(true)]), (5, begin, frame)).unwrap();
             aside += usize::from(!left.covered.is_empty());
             (left.covered, left.passed) = (vec![], 0);
             assert_eq!(left, expected, "round {round}: {claims:?}");
