@@ -8,6 +8,7 @@
     checksums   u1 bytes, the records in them                               which have a wrong checksum
     marker      u1 bytes, the records in them, chunk by chunk               numbers and hashes that a check compares
     claims      entries of consume queues, as in their files                the entries, merged claims, what they leave to read
+    gather      an open file, ranges of it, memory                          how many of the ranges are in the memory
     chains      entries and slots of an index file, as in the file          which are in a wrong place of their chain
     indexed     entries of an index file, records and their keys            whether they are the same; which times differ
 
@@ -369,6 +370,12 @@ def ascending_within(offsets: Numbers, low: int, high: int) -> NDArray[np.bool_]
     """Which offsets are in `[low, high)`, above all previous and below all following ones."""
     found = _called("ascending_within", offsets, low, high)
     return None if found is None else np.frombuffer(found, np.bool_)
+
+
+def gather(descriptor: int, offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> int | None:
+    """Fill the view with ranges of an open file. Returns how many: it stops at the first that is cut short or cannot be read."""
+    found: int | None = _called("gather", descriptor, offsets, lengths, view)
+    return found
 
 
 class Chains:

@@ -1,5 +1,7 @@
 //! Entries of consume queues, and the bytes of the log that they claim.
 
+use crate::Bytes;
+use crate::cover::{Blocks, Cover, Covered, Span};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -15,16 +17,70 @@ const FILLER_SIZE: i32 = i32::MAX;
 enum List {
     Columns(PyBuffer<i64>, PyBuffer<i64>),
     #[pyo3(transparent)]
-    Entries(PyBuffer<u8>),
+    Entries(Bytes),
 }
 
 impl List {
-    fn len(&self) -> usize {
+    fn claims(&self, py: Python<'_>) -> PyResult<Claims<'_>> {
         match self {
-            List::Columns(offsets, _) => offsets.item_count(),
-            List::Entries(content) => content.item_count() / ENTRY,
+            List::Columns(offsets, sizes) => {
+                let (offsets, sizes) = (native(py, offsets)?, native(py, sizes)?);
+                if offsets.len() != sizes.len() {
+                    return Err(PyValueError::new_err("as many sizes as offsets are needed"));
+                }
+                Ok(Claims::Columns(offsets, sizes))
+            }
+            List::Entries(content) => Ok(Claims::Entries(units_of(content)?)),
         }
     }
+}
+
+/// As `List`, for use without the GIL.
+enum Claims<'a> {
+    Columns(Vec<i64>, Vec<i64>),
+    Entries(&'a [[u8; ENTRY]]),
+}
+
+impl Claims<'_> {
+    fn of<'a>(py: Python<'_>, lists: &'a [List]) -> PyResult<Vec<Claims<'a>>> {
+        lists.iter().map(|list| list.claims(py)).collect()
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Claims::Columns(offsets, _) => offsets.len(),
+            Claims::Entries(units) => units.len(),
+        }
+    }
+
+    /// Calls `seen` with offset and size of each claim, until it refuses one.
+    fn each(&self, mut seen: impl FnMut(i64, i64) -> Result<(), Refusal>) -> Result<(), Refusal> {
+        match self {
+            Claims::Columns(offsets, sizes) => offsets.iter().zip(sizes).try_for_each(|(&offset, &size)| seen(offset, size)),
+            Claims::Entries(units) => units.iter().map(place_of).try_for_each(|(offset, size)| seen(offset, size.into())),
+        }
+    }
+
+    /// Where the last claim ends, which is the end of all if they are in order.
+    fn end(&self) -> i64 {
+        let (offset, size) = match self {
+            Claims::Columns(offsets, sizes) => offsets.last().copied().zip(sizes.last().copied()),
+            Claims::Entries(units) => units.last().map(place_of).map(|(offset, size)| (offset, size.into())),
+        }
+        .unwrap_or_default();
+        offset.saturating_add(size)
+    }
+}
+
+/// The entries in a buffer.
+fn units_of(content: &Bytes) -> PyResult<&[[u8; ENTRY]]> {
+    if content.is_whole() { Ok(content.as_slice().as_chunks().0) } else { Err(PyMemoryError::new_err("too many entries")) }
+}
+
+/// Offset and size of an entry.
+fn place_of(unit: &[u8; ENTRY]) -> (i64, i32) {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *unit;
+    (i64::from_be_bytes([a, b, c, d, e, f, g, h]), i32::from_be_bytes([i, j, k, l]))
 }
 
 /// A new array, in native byte order.
@@ -81,13 +137,10 @@ enum Refusal {
     TooNarrow,
 }
 
-/// Adds the keys of these claims. `spare` is what a caller adds to the end of a claim: that sum fits in an i64, too.
-fn pack<K: Key>(keys: &mut Vec<K>, claims: impl Iterator<Item = (i64, i64)>, low: i64, spare: i64, unwanted: bool) -> Result<(), Refusal> {
-    for (offset, size) in claims {
-        let relative = relative_of(offset, size, low, spare).ok_or(Refusal::Odd)?;
-        keys.push(K::of(relative, ((size as u32) << 1) | u32::from(unwanted)).ok_or(Refusal::TooNarrow)?);
-    }
-    Ok(())
+/// Where a claim starts after `low`, and where it ends if `spare` bytes belong to it, too. Both fit in an i64.
+fn span_of(offset: i64, size: i64, low: i64, spare: i64) -> Result<Span, Refusal> {
+    let start = relative_of(offset, size, low, spare).ok_or(Refusal::Odd)?;
+    Ok((start, start.saturating_add_signed(size).saturating_add_signed(spare)))
 }
 
 /// The offset after `low`, if this is a claim that a queue entry can make.
@@ -112,7 +165,7 @@ fn tile<K: Key>(keys: &mut [K], mut seen: impl FnMut(Tile)) {
             if (tile.start, tile.size) == (next.start, next.size) {
                 continue;
             }
-            // `pack` has proven that this sum fits.
+            // `span_of` has proven that this sum fits.
             let end = tile.start.saturating_add(tile.size);
             if is_clear && end <= next.start {
                 seen(tile);
@@ -138,6 +191,9 @@ struct Left {
     largest: i64,
     /// Where the last claim ends.
     last: i64,
+    /// Ascending: spans that have exactly one claim over each byte; and the number of those that end before `last`.
+    covered: Vec<(i64, i64)>,
+    passed: usize,
 }
 
 impl Left {
@@ -147,6 +203,7 @@ impl Left {
 
     fn add(&mut self, tile: Tile, low: i64, frame: i64) {
         let end = tile.start.saturating_add(tile.size).saturating_add(frame);
+        self.pass(tile.start);
         if tile.start > self.last {
             self.push(self.last, tile.start);
         }
@@ -158,41 +215,59 @@ impl Left {
         self.last = end;
     }
 
+    /// Leaves what is before the covered spans that begin before this position.
+    fn pass(&mut self, position: i64) {
+        while let Some(&(start, end)) = self.covered.get(self.passed)
+            && start < position
+        {
+            if start > self.last {
+                self.push(self.last, start);
+            }
+            self.last = self.last.max(end);
+            if end > position {
+                return; // the next claim may be in it, too
+            }
+            self.passed = self.passed.saturating_add(1);
+        }
+    }
+
     fn push(&mut self, start: i64, end: i64) {
         self.starts.push(start);
         self.ends.push(end);
     }
 }
 
-/// The claims of queues as keys.
-fn packed<K: Key>(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), low: i64, spare: i64) -> PyResult<Result<Vec<K>, Refusal>> {
+/// What these claims cover from `begin` on. None if one is odd, begins before that, or ends after the last one of each queue.
+fn cover_of((wanted, unwanted): (&[Claims], &[Claims]), (low, begin, frame): (i64, i64, i64)) -> Option<Cover> {
+    let lists = || wanted.iter().chain(unwanted);
+    let count = lists().fold(0_usize, |sum, claims| sum.saturating_add(claims.len()));
+    let bound = lists().map(Claims::end).max()?.checked_sub(low)?.checked_add(frame)?;
+    let mut blocks = Blocks::new(u64::try_from(begin).ok()?, u64::try_from(bound).ok()?, count)?;
+    let mut add = |offset, size| if blocks.add(span_of(offset, size, low, frame)?) { Ok(()) } else { Err(Refusal::Odd) };
+    lists().try_for_each(|claims| claims.each(&mut add)).ok()?;
+    Some(Cover::of(blocks))
+}
+
+/// The claims of queues as keys, but for those that `is_left_out` by their span and whether they are unwanted.
+fn packed<K: Key>(
+    (wanted, unwanted): (&[Claims], &[Claims]),
+    low: i64,
+    spare: i64,
+    is_left_out: &mut impl FnMut(Span, bool) -> bool,
+) -> Result<Vec<K>, Refusal> {
     let mut keys = Vec::new();
-    let total = wanted.iter().chain(unwanted).fold(0_usize, |sum, list| sum.saturating_add(list.len()));
-    if keys.try_reserve_exact(total).is_err() {
-        return Err(PyMemoryError::new_err("too many claims"));
-    }
     for (lists, is_unwanted) in [(wanted, false), (unwanted, true)] {
-        for list in lists {
-            // A copy, one queue at a time: another thread may change an array, and a slice of it would be unsound.
-            let added = match list {
-                List::Columns(offsets, sizes) => {
-                    let (offsets, sizes) = (native(py, offsets)?, native(py, sizes)?);
-                    if offsets.len() != sizes.len() {
-                        return Err(PyValueError::new_err("as many sizes as offsets are needed"));
-                    }
-                    pack(&mut keys, offsets.into_iter().zip(sizes), low, spare, is_unwanted)
+        for claims in lists {
+            claims.each(|offset, size| {
+                let span = span_of(offset, size, low, spare)?;
+                if !is_left_out(span, is_unwanted) {
+                    keys.push(K::of(span.0, ((size as u32) << 1) | u32::from(is_unwanted)).ok_or(Refusal::TooNarrow)?);
                 }
-                List::Entries(content) => {
-                    let content = content.to_vec(py)?;
-                    pack(&mut keys, places_of(&content).map(|(offset, size)| (offset, size.into())), low, spare, is_unwanted)
-                }
-            };
-            if let Err(refusal) = added {
-                return Ok(Err(refusal));
-            }
+                Ok(())
+            })?;
         }
     }
-    Ok(Ok(keys))
+    Ok(keys)
 }
 
 /// The numbers of an array. pyo3 0.30 takes arrays of the other byte order for native ones, so it is checked here.
@@ -204,19 +279,29 @@ fn native(py: Python<'_>, buffer: &PyBuffer<i64>) -> PyResult<Vec<i64>> {
     buffer.to_vec(py)
 }
 
-/// Calls `seen` for each tile of these claims in order, without the GIL.
-fn tile_all(
-    py: Python<'_>,
-    claims: (&[List], &[List]),
-    low: i64,
-    spare: i64,
-    mut seen: impl FnMut(Tile) + Send,
-) -> PyResult<Result<(), Refusal>> {
-    let tiled = packed::<u64>(py, claims, low, spare)?.map(|mut keys| py.detach(|| tile(&mut keys, &mut seen)));
-    if tiled != Err(Refusal::TooNarrow) {
-        return Ok(tiled);
+/// The keys of claims, as narrow as they can be.
+enum Keys {
+    Narrow(Vec<u64>),
+    Wide(Vec<u128>),
+}
+
+impl Keys {
+    /// None if a claim is odd.
+    fn of(claims: (&[Claims], &[Claims]), low: i64, spare: i64, mut is_left_out: impl FnMut(Span, bool) -> bool) -> Option<Self> {
+        match packed(claims, low, spare, &mut is_left_out) {
+            Ok(keys) => Some(Keys::Narrow(keys)),
+            Err(Refusal::Odd) => None,
+            Err(Refusal::TooNarrow) => packed(claims, low, spare, &mut is_left_out).ok().map(Keys::Wide),
+        }
     }
-    Ok(packed::<u128>(py, claims, low, spare)?.map(|mut keys| py.detach(|| tile(&mut keys, &mut seen))))
+
+    /// See `tile`.
+    fn tile(self, seen: impl FnMut(Tile)) {
+        match self {
+            Keys::Narrow(mut keys) => tile(&mut keys, seen),
+            Keys::Wide(mut keys) => tile(&mut keys, seen),
+        }
+    }
 }
 
 /// The claimed bytes in order, as arrays of offsets (i64), sizes (i64) and whether they are unwanted (bool).
@@ -224,13 +309,17 @@ fn tile_all(
 /// `wanted` and `unwanted`: arrays of offsets and sizes, one pair for each queue. None if a claim is odd.
 #[pyfunction]
 fn merged_claims<'py>(py: Python<'py>, wanted: Vec<List>, unwanted: Vec<List>, low: i64) -> PyResult<Option<[Array<'py>; 3]>> {
+    let (wanted, unwanted) = (Claims::of(py, &wanted)?, Claims::of(py, &unwanted)?);
     let (mut offsets, mut sizes, mut marks) = (vec![], vec![], vec![]);
-    let tiled = tile_all(py, (&wanted, &unwanted), low, 0, |tile| {
-        offsets.push(low.saturating_add(tile.start));
-        sizes.push(tile.size);
-        marks.push(u8::from(tile.unwanted));
-    })?;
-    Ok(if tiled.is_ok() { Some([array(py, &offsets)?, array(py, &sizes)?, PyByteArray::new(py, &marks)]) } else { None })
+    let tiled = py.detach(|| {
+        Keys::of((&wanted, &unwanted), low, 0, |_, _| false)?.tile(|tile| {
+            offsets.push(low.saturating_add(tile.start));
+            sizes.push(tile.size);
+            marks.push(u8::from(tile.unwanted));
+        });
+        Some(())
+    });
+    Ok(if tiled.is_some() { Some([array(py, &offsets)?, array(py, &sizes)?, PyByteArray::new(py, &marks)]) } else { None })
 }
 
 /// What claims leave to read of a segment from `begin` on: starts, ends, named offsets; where the last claim ends; the largest size.
@@ -245,10 +334,24 @@ fn unclaimed_extents<'py>(
     begin: i64,
     frame: i64,
 ) -> PyResult<Option<([Array<'py>; 3], i64, i64)>> {
+    let (wanted, unwanted) = (Claims::of(py, &wanted)?, Claims::of(py, &unwanted)?);
+    let left = py.detach(|| left_of((&wanted, &unwanted), (low, begin, frame)));
+    let Some(Left { starts, ends, named, largest, last, .. }) = left else { return Ok(None) };
+    Ok(Some(([array(py, &starts)?, array(py, &ends)?, array(py, &named)?], last, largest)))
+}
+
+/// None if a claim is odd.
+fn left_of((wanted, unwanted): (&[Claims], &[Claims]), (low, begin, frame): (i64, i64, i64)) -> Option<Left> {
+    let cover = cover_of((wanted, unwanted), (low, begin, frame));
+    let unwanted = if cover.as_ref().is_some_and(Cover::is_whole) { &[] } else { unwanted };
+    let mut covered = cover.as_ref().map(Covered::of);
+    let is_left_out = |span, is_unwanted| covered.as_mut().is_some_and(|covered| covered.has(span)) && is_unwanted;
+    let keys = Keys::of((wanted, unwanted), low, frame, is_left_out)?;
     let mut left = Left::new(begin);
-    let tiled = tile_all(py, (&wanted, &unwanted), low, frame, |tile| left.add(tile, low, frame))?;
-    let Left { starts, ends, named, largest, last } = left;
-    Ok(if tiled.is_ok() { Some(([array(py, &starts)?, array(py, &ends)?, array(py, &named)?], last, largest)) } else { None })
+    left.covered = covered.into_iter().flat_map(Covered::spans).map(|(start, end)| (start as i64, end as i64)).collect();
+    keys.tile(|tile| left.add(tile, low, frame));
+    left.pass(i64::MAX);
+    Some(left)
 }
 
 /// Columns of entries.
@@ -292,21 +395,12 @@ fn queue_entries<'py>(py: Python<'py>, content: PyBuffer<u8>, first: i64) -> PyR
     Ok(Some([array(py, &numbers)?, array(py, &offsets)?, array(py, &sizes)?, array(py, &codes)?]))
 }
 
-/// Offset and size of each of these entries.
-fn places_of(content: &[u8]) -> impl Iterator<Item = (i64, i32)> {
-    let (units, _) = content.as_chunks::<ENTRY>();
-    units.iter().filter_map(|unit| {
-        let (offset, rest) = unit.split_first_chunk()?;
-        Some((i64::from_be_bytes(*offset), i32::from_be_bytes(*rest.first_chunk()?)))
-    })
-}
-
 /// Where the entries of records in `[low, high)` begin and stop among these, and the offset of the last written one, if there is any.
 ///
 /// None unless all offsets ascend, and those entries are written without a break and end at or before `end`.
-fn run_of(content: &[u8], low: i64, high: i64, end: i64) -> Option<(usize, usize, Option<i64>)> {
+fn run_of(units: &[[u8; ENTRY]], low: i64, high: i64, end: i64) -> Option<(usize, usize, Option<i64>)> {
     let (mut begin, mut stop, mut newest) = (0, 0, None);
-    for (place, (offset, size)) in places_of(content).enumerate() {
+    for (place, (offset, size)) in units.iter().map(place_of).enumerate() {
         if size <= 0 || size == FILLER_SIZE || offset < 0 {
             continue;
         }
@@ -331,9 +425,9 @@ fn run_of(content: &[u8], low: i64, high: i64, end: i64) -> Option<(usize, usize
 
 /// See `run_of`.
 #[pyfunction]
-fn ordinary_run(py: Python<'_>, content: PyBuffer<u8>, low: i64, high: i64, end: i64) -> PyResult<Option<(usize, usize, Option<i64>)>> {
-    let content = content.to_vec(py)?;
-    Ok(py.detach(|| run_of(&content, low, high, end)))
+fn ordinary_run(py: Python<'_>, content: Bytes, low: i64, high: i64, end: i64) -> PyResult<Option<(usize, usize, Option<i64>)>> {
+    let units = units_of(&content)?;
+    Ok(py.detach(|| run_of(units, low, high, end)))
 }
 
 /// Which offsets are in `[low, high)`, above all before them and below all after them.
@@ -384,11 +478,11 @@ mod tests {
     type Claims = [(i64, i64, bool)];
 
     fn keys_of<K: Key>(claims: &Claims, low: i64) -> Result<Vec<K>, Refusal> {
-        let mut keys = vec![];
-        for &(offset, size, unwanted) in claims {
-            pack(&mut keys, [(offset, size)].into_iter(), low, 0, unwanted)?;
-        }
-        Ok(keys)
+        let key = |&(offset, size, unwanted): &(i64, i64, bool)| {
+            let (start, _) = span_of(offset, size, low, 0)?;
+            K::of(start, ((size as u32) << 1) | u32::from(unwanted)).ok_or(Refusal::TooNarrow)
+        };
+        claims.iter().map(key).collect()
     }
 
     fn tiles<K: Key>(claims: &Claims, low: i64) -> Result<Vec<(i64, i64, bool)>, Refusal> {
@@ -436,27 +530,28 @@ mod tests {
         assert_eq!(tiles::<u64>(&claims, 0).unwrap(), [(100, 5, false)]);
     }
 
-    fn content_of(entries: &[(i64, i32)]) -> Vec<u8> {
-        entries.iter().flat_map(|(offset, size)| [&offset.to_be_bytes()[..], &size.to_be_bytes(), &[0; 8]].concat()).collect()
+    fn run_in(entries: &[(i64, i32)], low: i64, high: i64, end: i64) -> Option<(usize, usize, Option<i64>)> {
+        let content = entries.iter().flat_map(|&(offset, size)| unit(offset, size, 0)).collect::<Vec<_>>();
+        run_of(content.as_chunks().0, low, high, end)
     }
 
     #[test]
     fn a_run_is_what_ascends_in_a_range() {
-        let content = content_of(&[(0, FILLER_SIZE), (10, 5), (20, 5), (30, 5), (40, 5), (0, 0)]);
-        assert_eq!(run_of(&content, 20, 40, 100), Some((2, 4, Some(40))));
-        assert_eq!(run_of(&content, 0, 100, 45), Some((1, 5, Some(40))));
-        assert_eq!(run_of(&content, 0, 100, 44), None, "the last one ends after the log");
-        assert_eq!(run_of(&content, 50, 60, 100), Some((0, 0, Some(40))));
-        assert_eq!(run_of(&content[..19], 0, 60, 100), Some((0, 0, None)));
+        let entries = [(0, FILLER_SIZE), (10, 5), (20, 5), (30, 5), (40, 5), (0, 0)];
+        assert_eq!(run_in(&entries, 20, 40, 100), Some((2, 4, Some(40))));
+        assert_eq!(run_in(&entries, 0, 100, 45), Some((1, 5, Some(40))));
+        assert_eq!(run_in(&entries, 0, 100, 44), None, "the last one ends after the log");
+        assert_eq!(run_in(&entries, 50, 60, 100), Some((0, 0, Some(40))));
+        assert_eq!(run_in(&entries[..1], 0, 60, 100), Some((0, 0, None)));
     }
 
     #[test]
     fn entries_without_order_or_with_breaks_are_no_run() {
-        assert_eq!(run_of(&content_of(&[(10, 5), (10, 5)]), 0, 100, 100), None);
-        assert_eq!(run_of(&content_of(&[(90, 5), (20, 5)]), 0, 50, 100), None);
-        assert_eq!(run_of(&content_of(&[(10, 5), (15, 0), (20, 5)]), 0, 100, 100), None);
-        assert_eq!(run_of(&content_of(&[(10, 5), (15, 0), (20, 5)]), 15, 100, 100), Some((2, 3, Some(20))));
-        assert_eq!(run_of(&content_of(&[(i64::MAX - 2, 5)]), 0, i64::MAX, i64::MAX), None);
+        assert_eq!(run_in(&[(10, 5), (10, 5)], 0, 100, 100), None);
+        assert_eq!(run_in(&[(90, 5), (20, 5)], 0, 50, 100), None);
+        assert_eq!(run_in(&[(10, 5), (15, 0), (20, 5)], 0, 100, 100), None);
+        assert_eq!(run_in(&[(10, 5), (15, 0), (20, 5)], 15, 100, 100), Some((2, 3, Some(20))));
+        assert_eq!(run_in(&[(i64::MAX - 2, 5)], 0, i64::MAX, i64::MAX), None);
     }
 
     #[test]
@@ -487,9 +582,53 @@ mod tests {
         for (start, size, unwanted) in [(10, 4, true), (16, 4, false), (22, 4, false), (40, 4, true)] {
             left.add(Tile { start, size, unwanted }, 100, 2);
         }
-        let expected = Left { starts: vec![2, 16, 22, 28], ends: vec![10, 22, 28, 40], named: vec![116, 122], largest: 4, last: 46 };
+        let (starts, ends) = (vec![2, 16, 22, 28], vec![10, 22, 28, 40]);
+        let expected = Left { starts, ends, named: vec![116, 122], largest: 4, last: 46, ..Left::default() };
         assert_eq!(left, expected);
         assert_eq!(Left::new(-5), Left { last: -5, ..Left::default() });
+    }
+
+    /// Claims that follow each other, but for some that are missing, repeated or longer.
+    fn drawn_row(draw: &mut Draw) -> Vec<(i64, i64, bool)> {
+        let (mut claims, mut at, changes) = (vec![], draw.below(3), draw.below(5));
+        for _ in 0..draw.below(200) {
+            let claim = (at, 1 + draw.below(40), draw.below(4) > 0);
+            claims.push(claim);
+            at += claim.1;
+        }
+        for _ in 0..changes.min(claims.len() as i64) {
+            let which = draw.below(claims.len() as u64) as usize;
+            match draw.below(3) {
+                0 => drop(claims.swap_remove(which)),
+                1 => claims.push((claims[which].0, claims[which].1, draw.below(2) == 0)),
+                _ => claims[which].1 += 1 + draw.below(300),
+            }
+            if claims.is_empty() {
+                break;
+            }
+        }
+        claims
+    }
+
+    #[test]
+    fn what_is_left_is_the_same_without_the_claims_set_aside() {
+        let (mut draw, mut aside) = (Draw(3), 0);
+        for round in 0..20_000 {
+            let (claims, begin, frame) = (drawn_row(&mut draw), draw.below(3), draw.below(2) * 16);
+            let claims: Vec<_> =
+                claims.into_iter().map(|(offset, size, unwanted)| (5 + offset * 17, size * 17 - frame, unwanted)).collect();
+            let mut expected = Left::new(begin);
+            tile(&mut keys_of::<u64>(&claims, 5).unwrap(), |each| expected.add(each, 5, frame));
+            let split = |marks| {
+                let (offsets, sizes) = claims.iter().filter(|claim| claim.2 == marks).map(|claim| (claim.0, claim.1)).unzip();
+                super::Claims::Columns(offsets, sizes)
+            };
+            let mut left = left_of((&[split(false)], &[split(true)]), (5, begin, frame)).unwrap();
+            aside += usize::from(!left.covered.is_empty());
+            (left.covered, left.passed) = (vec![], 0);
+            assert_eq!(left, expected, "round {round}: {claims:?}");
+        }
+        assert!(aside > 5_000, "{aside}");
     }
 
     fn unit(offset: i64, size: i32, code: i64) -> Vec<u8> {

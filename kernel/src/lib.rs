@@ -6,6 +6,8 @@ mod chains;
 mod checksums;
 mod claims;
 mod columns;
+mod cover;
+mod gather;
 mod marks;
 mod properties;
 mod record;
@@ -51,16 +53,30 @@ impl Bytes {
             return &[];
         }
         // SAFETY: the buffer is contiguous, has at least `size` bytes, and is kept alive by `self`. The caller in Python promises
-        // that nothing writes to it during the call: a window belongs to one reader, and is loaded between calls only.
+        // that nothing writes to it during the call: a window belongs to one reader, and is loaded between calls only; the entries
+        // of a queue are not changed once they are read.
         #[allow(unsafe_code)]
         unsafe {
             std::slice::from_raw_parts(self.0.buf_ptr().cast(), size)
         }
     }
 
+    /// Whether `as_slice` has all of them.
+    fn is_whole(&self) -> bool {
+        self.0.len_bytes() <= u32::MAX as usize
+    }
+
     /// Its content as int64 in native byte order.
     fn numbers(&self) -> impl Iterator<Item = i64> {
         self.as_slice().as_chunks().0.iter().map(|number| i64::from_ne_bytes(*number))
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Bytes {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Bytes> {
+        Bytes::of(&object)
     }
 }
 
@@ -320,6 +336,7 @@ fn rows(
 fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     chains::register(module)?;
     claims::register(module)?;
+    gather::register(module)?;
     module.add("__version__", VERSION)?;
     module.add("SEAM", SEAM)?;
     module.add_class::<Chain>()?;

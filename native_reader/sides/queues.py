@@ -146,10 +146,10 @@ class QueueReader:
         units = self.bound()
         first, stop = 0, units
         if units * self.width > TUNING.queue_read_at_once:
-            first = self.first_at(low, 0, units)
-            stop = self.first_at(high, first, units)
-        # Records of a queue do not overlap, so a file with more entries than fit in the range is corrupt.
-        most = max((high - low) // SMALLEST_RECORD + 1, TUNING.queue_read_at_once // self.width)
+            first, _ = self.near(low, 0, units)
+            _, stop = self.near(high, first, units)
+        # Records of a queue do not overlap, so a file with more entries than fit in the range is corrupt. At its ends, some may be outside.
+        most = (high - low) // SMALLEST_RECORD + 1 + 2 * (TUNING.queue_read_at_once // self.width)
         if not self._queue.batch and stop - first <= most and (ordinary := self._ordinary(first, stop, (low, high, end))) is not None:
             return ordinary
         entries = self._read(first, stop, most)
@@ -182,7 +182,8 @@ class QueueReader:
             return None
         begin, end, newest = run
         newest = newest if newest is not None and self._ends_at(stop) else -1
-        return StoredEntries(units[begin:end], number + begin, newest, np.clip(np.array(firsts[1:], np.int64), begin, end) - begin)
+        borders = np.array([min(max(first, begin), end) - begin for first in firsts[1:]], np.int64)
+        return StoredEntries(units[begin:end], number + begin, newest, borders)
 
     def last_below(self, offset: int) -> Entries:
         """The entry of the last record below that offset, or none."""

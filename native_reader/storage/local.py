@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
+from native_reader import kernel
 from native_reader.errors import OptionError, UnreadableError, option_name, shown
 from native_reader.storage.linux import Look, absent, looks
 from native_reader.storage.protocol import DirEntry, Disk, Storage, StoredFile, register, storage_of
@@ -123,14 +124,21 @@ class LocalFile(StoredFile):
     def read_many(self, offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> int:
         if self._leaves_no_trace:
             return super().read_many(offsets, lengths, view)
-        done = self._read_ranges(offsets, lengths, view, _IF_CACHED)
-        if done < len(offsets) and _IF_CACHED:
-            self._will_read_many(offsets[done:], lengths[done:])
-            done += self._read_ranges(offsets[done:], lengths[done:], view[sum(lengths[:done]) :], 0)
+        done = kernel.gather(self._descriptor, offsets, lengths, view)
+        if done is None:
+            done = self._gather(offsets, lengths, view)
         filled = sum(lengths[:done])
         if done < len(offsets):  # reports the error and its place
             filled += super().read_many(offsets[done:], lengths[done:], view[filled:])
         return filled
+
+    def _gather(self, offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> int:
+        """As `kernel.gather`."""
+        done = self._read_ranges(offsets, lengths, view, _IF_CACHED)
+        if done < len(offsets) and _IF_CACHED:
+            self._will_read_many(offsets[done:], lengths[done:])
+            done += self._read_ranges(offsets[done:], lengths[done:], view[sum(lengths[:done]) :], 0)
+        return done
 
     def _read_ranges(self, offsets: Sequence[int], lengths: Sequence[int], view: memoryview, flags: int) -> int:
         """Fill the view until a range is cut short or cannot be read. Returns the number of ranges before it."""

@@ -34,6 +34,7 @@ class Disk:
 def test_ranges_that_are_not_in_memory_are_asked_for_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: int, first: int
 ) -> None:
+    monkeypatch.setenv("RMQSTORE_KERNEL", "numpy")
     (tmp_path / "log").write_bytes(CONTENT)
     disk, view = Disk(monkeypatch, cached), memoryview(bytearray(200))
     with LocalFile((tmp_path / "log").as_uri()) as file:
@@ -42,7 +43,28 @@ def test_ranges_that_are_not_in_memory_are_asked_for_together(
     assert disk.asked == RANGES[first:]
 
 
-def test_many_ranges_stop_at_the_end_of_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kernel", ["numpy", pytest.param("compiled", marks=pytest.mark.kernel)])
+@pytest.mark.parametrize("dropped", [0, 4096, len(CONTENT)])
+def test_ranges_are_the_same_whether_they_are_in_memory_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, dropped: int
+) -> None:
+    monkeypatch.setenv("RMQSTORE_KERNEL", kernel)
+    with (tmp_path / "log").open("wb") as log:
+        log.write(CONTENT)
+        log.flush()
+        os.fsync(log.fileno())
+        if dropped and hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(log.fileno(), 0, dropped, os.POSIX_FADV_DONTNEED)
+    view = memoryview(bytearray(200))
+    with LocalFile((tmp_path / "log").as_uri()) as file:
+        got = file.read_many([offset for offset, _ in RANGES], [length for _, length in RANGES], view)
+    assert bytes(view[:got]) == b"".join(CONTENT[offset : offset + length] for offset, length in RANGES)
+    assert got == sum(length for _, length in RANGES)
+
+
+@pytest.mark.parametrize("kernel", ["numpy", pytest.param("compiled", marks=pytest.mark.kernel)])
+def test_many_ranges_stop_at_the_end_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str) -> None:
+    monkeypatch.setenv("RMQSTORE_KERNEL", kernel)
     (tmp_path / "log").write_bytes(CONTENT)
     view = memoryview(bytearray(200))
     with LocalFile((tmp_path / "log").as_uri()) as file:
