@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from native_reader.columns.projection import DROPMALFORMED
 from native_reader.compare.lacking import MISSING, NAMES, PARTED, READ_OF_LACKING, SCHEMA, Span, by_key, by_offset
 from native_reader.compare.overlap import READ, Overlap
 from native_reader.compare.steps import steps
@@ -18,7 +19,6 @@ from native_reader.lazy import Lazy, Scan
 from native_reader.options import MessageOptions
 from native_reader.plan.estimate import SCAN
 from native_reader.scan.progress import Watch
-from native_reader.scan.read import DROPMALFORMED
 from native_reader.storage.store import StoreFiles
 from native_reader.text import Said, say, size_of
 
