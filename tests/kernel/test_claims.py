@@ -114,6 +114,32 @@ def test_what_is_left_is_the_same_for_all(case: tuple[int, Spans, Spans], begin:
         assert listed(numpy_left_of(claims_of(wanted), claims_of(unwanted), low, begin, frame)) == plain
 
 
+@st.composite
+def damaged_rows(draw: st.DrawFn) -> tuple[Spans, Spans]:
+    """Claims of a few queues that follow each other, but for some that are missing, repeated, moved or too long."""
+    sizes = draw(st.lists(st.integers(20, 90), min_size=40, max_size=300))
+    offsets = np.cumsum([100, *sizes]).tolist()
+    row = list(zip(offsets, sizes, strict=False))
+    for which in draw(st.lists(st.integers(0, len(row) - 1), max_size=3)):
+        offset, size = row[which]
+        row[which : which + 1] = draw(st.sampled_from(([], [(offset, size)] * 2, [(offset + 1, size)], [(offset, size + 200)])))
+    queues = draw(st.lists(st.integers(0, 5), min_size=len(row), max_size=len(row)))
+    spans = [[claim for claim, queue in zip(row, queues, strict=True) if queue == number] for number in range(6)]
+    spans = [queue for queue in spans if queue]
+    return spans[:1], spans[1:]
+
+
+@pytest.mark.kernel
+@pytest.mark.sweep
+@sampled(300)
+@given(damaged_rows(), st.integers(95, 100), st.sampled_from((0, 16)))
+def test_claims_that_need_no_sort_leave_the_same(case: tuple[Spans, Spans], begin: int, frame: int) -> None:
+    wanted, unwanted = ([[(offset, size - frame) for offset, size in queue] for queue in spans] for spans in case)
+    compiled = kernel.unclaimed_extents(lists_of(wanted), lists_of(unwanted), 0, begin, frame)
+    assert compiled is not None
+    assert listed(compiled) == listed(numpy_left_of(claims_of(wanted), claims_of(unwanted), 0, begin, frame))
+
+
 @pytest.mark.kernel
 @pytest.mark.parametrize("claim", [(10, 0), (10, -5), (9, 4), (-(2**63), 4), (10, 2**31), (MOST - 3, 4), (10, -(2**63))])
 def test_claims_of_no_entry_are_left_to_numpy(claim: tuple[int, int]) -> None:
