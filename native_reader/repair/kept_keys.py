@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from native_reader.layout.record import Mask, Numbers
 from native_reader.repair import disk
 
-_KEY = np.dtype([("hash", "i4"), ("offset", "i8"), ("time", "i8")])
 _AT_ONCE = 1 << 18
 
 
@@ -29,6 +28,9 @@ class Keys(NamedTuple):
     def where(self, which: Mask | Numbers) -> Keys:
         """Only these keys."""
         return Keys._make(column[which] for column in self)
+
+
+_WIDTH = 8 * len(Keys._fields)
 
 
 class KeptKeys:
@@ -59,8 +61,7 @@ class KeptKeys:
         """Add the keys of records. `counts`: how many each has."""
         if self._file is None:
             return
-        keys = np.empty(len(hashes), _KEY)
-        keys["hash"], keys["offset"], keys["time"] = hashes, np.repeat(offsets, counts), np.repeat(times, counts)
+        keys = np.column_stack([hashes, np.repeat(offsets, counts), np.repeat(times, counts)]).astype(np.int64)
         try:
             disk.put(self._file.fileno(), self._size, keys.tobytes())
             self._size += keys.nbytes
@@ -76,9 +77,8 @@ class KeptKeys:
         """All of them."""
         assert self._file is not None, "not whole"
         self._file.seek(0)
-        for _ in range(0, self._size, _AT_ONCE * _KEY.itemsize):
-            keys = np.frombuffer(self._file.read(_AT_ONCE * _KEY.itemsize), _KEY)
-            yield Keys._make(keys[name].astype(np.int64) for name in Keys._fields)
+        while content := self._file.read(_AT_ONCE * _WIDTH):
+            yield Keys._make(np.ascontiguousarray(np.frombuffer(content, np.int64).reshape(-1, len(Keys._fields)).T))
 
     def _close(self) -> None:
         if self._file is not None:
