@@ -27,7 +27,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "fuzz": ("tests/promises/test_fuzz.py", "tests/promises/test_truth.py", "tests/testing"),
     "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api", "tests/storage"),
     "streams": ("tests/stream", "tests/report"),
-    "brokers": tuple(f"tests/brokers/test_{name}.py" for name in ("brokers", "live_stores", "recovery", "started_stores", "tables")),
+    "brokers": tuple(
+        f"tests/brokers/test_{name}.py" for name in ("brokers", "live_stores", "recovery", "started_stores", "tables", "whole_brokers")
+    ),
     "repaired": ("tests/brokers/test_repaired_stores.py", "tests/repair"),
     "followed": ("tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py", "tests/brokers/test_lake.py"),
     "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "damage", "recipes", "s3", "stream")),
