@@ -6,66 +6,30 @@ import functools
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from rocketmq import SMALL_FILES, Java
+from kept import LINES, NOTHING_EXPIRES, STORE_NAMES, Kept, KeptStores, refuses, values_of, whole_offsets
+from rocketmq import Java
 from support.effort import mostly_long
 from support.golden import unpack
 from support.own_stores import NAMES, STORES
-from support.unstarted import DAMAGE, SEGMENT, a_page_of_zeros_in_the_second_newest, no_queues
+from support.unstarted import DAMAGE, a_page_of_zeros_in_the_second_newest, no_queues
 
 import native_reader as nr
-from native_reader.log.recovery import Line
-from native_reader.start import NO, YES, Start, may_start
-from native_reader.testing.spec import StoreSpec
-from native_reader.testing.store_writer import write_store
-
-LINES = {"4.9.7": Line.V4, "5.5.0": Line.V55}
-
-
-STORE_NAMES = ("4.9.7 killed", "4.9.7 clean", "5.5.0 killed", "5.5.0 clean", "large killed", "large clean")
-
-
-class Kept(NamedTuple):
-    """A store, and the settings of its broker."""
-
-    store: Path
-    settings: dict[str, object]
+from native_reader.start import NO, YES, may_start
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Kept]:
-    """By name. A store is clean if the file `abort` is missing: that is all that a broker looks at."""
-    folder, known = tmp_path_factory.mktemp("start"), dict[str, Kept]()
-
-    def made(name: str) -> Kept:
-        if name not in known:
-            kind, how = name.split()
-            if kind == "large":
-                spec = StoreSpec(
-                    bytes=14 * SEGMENT - 9000, body=500, rare=0, huge=False, killed=how == "killed", mapped_file_size_commit_log=SEGMENT,
-                    mapped_file_size_consume_queue=600, max_hash_slot_num=500, max_index_num=2000,
-                )  # fmt: skip
-                write_store(folder / name, spec)
-                sizes = {"mappedFileSizeCommitLog": SEGMENT, "maxHashSlotNum": 500, "maxIndexNum": 2000}
-                known[name] = Kept(folder / name, SMALL_FILES | sizes)
-            else:
-                own = unpack({"4.9.7": "4.9.7-killed-pooled", "5.5.0": "5.5.0-killed"}[kind], folder / how, STORES)
-                if how == "clean":
-                    (own.root / "abort").unlink()
-                known[name] = Kept(own.root, json.loads((own.folder / "settings.json").read_text()))
-        return known[name]
-
-    return made
+def stores(tmp_path_factory: pytest.TempPathFactory) -> KeptStores:
+    return KeptStores(tmp_path_factory.mktemp("start"))
 
 
 @pytest.fixture(scope="module")
 def undamaged(
-    rocketmq: Callable[[str], Java], stores: Callable[[str], Kept], tmp_path_factory: pytest.TempPathFactory
+    rocketmq: Callable[[str], Java], stores: KeptStores, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, str], Loaded]:
     """What RocketMQ has of a store without damage, by the store's name and the version."""
     home = tmp_path_factory.mktemp("undamaged")
@@ -84,26 +48,13 @@ class Loaded:
 def load(java: Java, kept: Kept, store: Path, home: Path, how: str = "start") -> Loaded:
     """Let RocketMQ's store class load a copy, and start: then it also delivers what is due."""
     shutil.copytree(store, home / "store")
-    settings = kept.settings | {"deleteWhen": 99, "cleanFileForciblyEnable": "false", "diskMaxUsedSpaceRatio": 99}  # nothing expires
+    settings = kept.settings | NOTHING_EXPIRES
     (home / "conf").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     (home / "keys").write_text("")
     lines = java.run("Load", home / "store", home / "conf", home / "keys", *how.split(), home=home)
     (loaded,) = [line for line in lines if "loaded" in line]
     queues = [line for line in lines if "queue_id" in line and not line["topic"].startswith("%LMQ%")]
     return Loaded(loaded["loaded"], loaded["end"], frozenset(offset for line in queues for offset in line["offsets"]))
-
-
-def whole_offsets(store: Path) -> frozenset[int]:
-    scan = nr.open(store).messages(mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, columns="physical_offset")
-    return frozenset(scan.to_table()["physical_offset"].to_pylist())
-
-
-def values_of(start: Start, line: Line, kind: str) -> Iterator[dict[str, int | str]]:
-    yield from (dict(each.said.values) for each in start.reasons if each.said.kind == kind and (not each.lines or line in each.lines))
-
-
-def refuses(start: Start, line: Line) -> bool:
-    return any(each.harm == 0 for each in start.reasons if not each.lines or line in each.lines)
 
 
 JUDGED = [name for name in NAMES if not re.search("rocksdb|dledger|multipath|5.4.0", name)]
@@ -133,7 +84,7 @@ QUICK: list[Case] = [("4.9.7 killed", a_page_of_zeros_in_the_second_newest), ("l
 @pytest.mark.gate
 @pytest.mark.parametrize("case", mostly_long(CASES, *QUICK), ids=[f"{name} {damage.__name__}" for name, damage in CASES])
 def test_the_answer_and_what_a_broker_does(
-    rocketmq: Callable[[str], Java], stores: Callable[[str], Kept], undamaged: Callable[[str, str], Loaded], tmp_path: Path, case: Case
+    rocketmq: Callable[[str], Java], stores: KeptStores, undamaged: Callable[[str, str], Loaded], tmp_path: Path, case: Case
 ) -> None:
     name, damage = case
     kept = stores(name)

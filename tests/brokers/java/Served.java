@@ -28,9 +28,9 @@ final class Served {
     private static final long IDLE = 4_000;
     private static final long LATEST = 60_000;
 
-    /** Every queue from its first to its last offset, and a sample of the messages by key and by id. */
+    /** Every queue from its first to its last offset, so many messages in an answer; and, if wanted, a sample of them by key and by id. */
     @SuppressWarnings("deprecation")
-    static void pull() throws Exception {
+    static void pull(String how, int most, boolean finds) throws Exception {
         DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("CG_served");
         consumer.setNamesrvAddr(Traffic.nameServer);
         consumer.setInstanceName("served" + System.nanoTime());
@@ -43,12 +43,12 @@ final class Served {
                 List<MessageExt> got = new ArrayList<>();
                 new Json().put("queue", topic).put("queue_id", queue.getQueueId()).put("first", next).put("end", end).print();
                 while (next < end) {
-                    PullResult found = consumer.pull(queue, "*", next, 32);
+                    PullResult found = consumer.pull(queue, "*", next, most);
                     if (found.getPullStatus() == PullStatus.FOUND) {
                         for (MessageExt message : found.getMsgFoundList()) {
-                            tell("pull", message);
+                            tell(how, message);
                             got.add(message);
-                            if (!LOST.equals(message.getTags()) && number++ % FOUND_EACH == 0) {
+                            if (finds && !LOST.equals(message.getTags()) && number++ % FOUND_EACH == 0) {
                                 find(message);
                             }
                         }
@@ -58,7 +58,9 @@ final class Served {
                     }
                     next = found.getNextBeginOffset();
                 }
-                findByTime(queue, got);
+                if (finds) {
+                    findByTime(queue, got);
+                }
             }
         }
         consumer.shutdown();

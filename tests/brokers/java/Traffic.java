@@ -83,10 +83,14 @@ public class Traffic {
                 load(count);
                 break;
             case "pull":
-                Served.pull();
+                Served.pull("pull", 32, true);
+                break;
+            case "answers":
+                Served.pull("singly", 1, false);
+                Served.pull("together", 32, false);
                 break;
             case "consume":
-                Served.pull();
+                Served.pull("pull", 32, true);
                 Served.push();
                 break;
             case "more":
