@@ -17,7 +17,7 @@ BEGIN = "<!-- From here on `make map` writes this page. -->\n"
 ENGINE = ("layout", "writing", "storage", "broker", "predicate", "records", "log", "columns", "sides", "plan", "scan", "verify", "tables")
 FOLDERS = (
     "native_reader",
-    *(f"native_reader/{name}" for name in (*ENGINE, "export", "stream", "start", "facts", "rescue", "repair", "testing")),
+    *(f"native_reader/{name}" for name in (*ENGINE, "export", "stream", "start", "facts", "compare", "rescue", "repair", "testing")),
     *("rmqstore_spark", "pyspark_rmqstore", "rmqstore", "rmqstore/cli", "rmqstore/report", "rmqstore/chinese"),
     *("kernel/src", "tests/support", ".ci"),
 )
