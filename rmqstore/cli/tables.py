@@ -50,6 +50,8 @@ _ARGUMENTS = (
 
 _STORE, _FILE = "store", "file"
 """Columns that people see once above the rows, and not on a narrow terminal: in most tables it only says where a row was read."""
+_LESS = {"index_files": (), "consumer_offsets": (_FILE, "lite_topic", "parent_topic", "min")}
+"""By table: what a narrow terminal does not show, the first one first, if not just the file."""
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -64,14 +66,15 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
         raise click.UsageError("Use rmqstore cat for messages.")
     with warnings() as warned:
         store = asked.open()
-        table = store.table(_known(name), **asked.values())
+        table_name = _known(name)
+        table = store.table(table_name, **asked.values())
         batches = table.to_batches(asked.jobs, progress=bar())
         hidden: tuple[str, ...] = ()
         if limit is not None:
             batches = _limited(batches, limit)
         if output.is_terminal and len(store.stores) == 1 and "columns" not in asked.options and _STORE in table.schema.names:
             batches, hidden = _below(output, f"{_STORE}: {safe(store.stores[0].uri)}", batches), (_STORE,)
-        count = output.batches(table.schema, batches, hidden, () if name == "index_files" else (_FILE,))
+        count = output.batches(table.schema, batches, hidden, _LESS.get(table_name, (_FILE,)))
         clear()
         if count == 0 and not asked.as_json:
             note("0 rows")

@@ -59,10 +59,12 @@ def test_people_see_the_store_of_a_table_once(store: Path) -> None:
     shown = run_on_terminal("tables", store, "consumer_offsets", width=120)
     lines = [line.rstrip() for line in uncolored(shown.out).splitlines()]
     assert lines[0] == f"store: {store.as_uri()}"
-    of_groups = ["group", "topic", "queue_id", "committed", "max", "lag", "pulled", "is_broadcast"]
-    assert lines[1].split() == [*of_groups, "parent_topic", "lite_topic"]
-    assert [line.split() for line in lines[3:5]] == [["g", "T0", "0", "3", "20", "17", "false"], ["g", "T1", "0", "20", "20", "0", "false"]]
-    assert lines[5:] == ["not shown on 120 columns: file. A wider terminal or --json has them"]
+    of_groups = ["group", "topic", "queue_id", "committed", "max", "lag", "min", "expired", "oldest_unread", "pulled", "is_broadcast"]
+    assert lines[1].split() == of_groups
+    oldest = ["2023-11-14", "22:13:20.009Z"]
+    rows = [["g", "T0", "0", "3", "20", "17", "0", "0", *oldest, "false"], ["g", "T1", "0", "20", "20", "0", "0", "0", "false"]]
+    assert [line.split() for line in lines[3:5]] == rows
+    assert lines[5:] == ["not shown on 120 columns: file, parent_topic, lite_topic. A wider terminal or --json has them"]
     wide = uncolored(run_on_terminal("tables", store, "consumer_offsets", width=400).out).splitlines()
     assert wide[1].split()[-3] == "file"
     assert uncolored(run_on_terminal("tables", store, "consumer_offsets", "--columns", "store,lag").out).startswith("store ")
