@@ -47,9 +47,16 @@ def test_every_command_of_the_first_table_works(tmp_path: Path, monkeypatch: pyt
     key = next(row["keys"][0] for row in keyed if row["keys"])
     monkeypatch.chdir(tmp_path)
     commands = commands_of("README.md")
-    assert len(commands) == 10
+    assert len(commands) == 11
     for command in commands:
-        ended = run(*shlex.split(command.replace("/data/store", "store").replace("/data/new", "new").replace("ORDER-1", key)))
+        ended = run(
+            *shlex.split(
+                command.replace("/data/store", "store")
+                .replace("/backup/store", "store")
+                .replace("/data/new", "new")
+                .replace("ORDER-1", key)
+            )
+        )
         assert ended.code == 0, (command, ended.err)
         assert key in ended.out or "--key" not in command
     assert nr.open(tmp_path / "store").messages(topic="orders").count_rows() > 0
