@@ -10,6 +10,7 @@ from typing import Any
 from native_reader.columns.projection import Projection
 from native_reader.errors import ExportError, OptionError, option_name, shown
 from native_reader.export.target import Target
+from native_reader.plan.beside import Sides
 from native_reader.plan.lost import Missing
 from native_reader.plan.plan import Plan
 from native_reader.plan.planning import Planning
@@ -21,7 +22,7 @@ from native_reader.text import say
 from native_reader.version import version
 
 NAME = "_export.json"
-_LAYOUT = 3
+_LAYOUT = 4
 """Of this file and those next to it. Another one cannot be continued."""
 _NOT_PINNED = ("max_read_rate", "lenient")
 """The first does not change what is in the files, and the second follows from `mode`."""
@@ -69,7 +70,8 @@ def manifest_of(request: ExportRequest, plan: Plan) -> Manifest:
 def save(manifest: Manifest, target: Target) -> None:
     """Write the manifest: the export has begun."""
     segments = list({split.segment: None for task in manifest.tasks for split in task})
-    numbers = {segment: number for number, segment in enumerate(segments)}
+    sides = list({split.sides: None for task in manifest.tasks for split in task})
+    numbers = {shared: number for several in (segments, sides) for number, shared in enumerate(several)}
     target.write_text(
         NAME,
         [
@@ -78,6 +80,7 @@ def save(manifest: Manifest, target: Target) -> None:
                     "request": manifest.request,
                     "ends": manifest.ends,
                     "segments": [asdict(segment) for segment in segments],
+                    "sides": [None if each is None else asdict(each) for each in sides],
                     "tasks": [[_plain(split, numbers) for split in task] for task in manifest.tasks],
                     "idle": [asdict(segment) for segment in manifest.idle],
                     "missing": manifest.missing,
@@ -88,9 +91,10 @@ def save(manifest: Manifest, target: Target) -> None:
     )
 
 
-def _plain(split: Split, numbers: Mapping[Segment, int]) -> dict[str, Any]:
+def _plain(split: Split, numbers: Mapping[Segment | Sides | None, int]) -> dict[str, Any]:
+    """What several splits share is a number."""
     names = (name for name in Split.__dataclass_fields__ if name != "records")  # no export has such splits
-    return {**{name: getattr(split, name) for name in names}, "segment": numbers[split.segment]}
+    return {**{name: getattr(split, name) for name in names}, "segment": numbers[split.segment], "sides": numbers[split.sides]}
 
 
 def saved(target: Target) -> Manifest | None:
@@ -101,10 +105,11 @@ def saved(target: Target) -> Manifest | None:
         known = json.loads("".join(target.lines(NAME)))
         if known["request"]["layout"] == _LAYOUT:
             segments = [Segment(**each) for each in known["segments"]]
+            sides = [None if each is None else Sides(**{**each, "directories": tuple(each["directories"])}) for each in known["sides"]]
             return Manifest(
                 known["request"],
                 tuple((uri, end) for uri, end in known["ends"]),
-                [tuple(_split(each, segments) for each in task) for task in known["tasks"]],
+                [tuple(_split(each, segments, sides) for each in task) for task in known["tasks"]],
                 [SegmentReport(**each) for each in known["idle"]],
                 [_missing(*each) for each in known["missing"]],
             )
@@ -117,8 +122,9 @@ def _missing(store: str, start: int, stop: int, reason: str, said: Iterable[tupl
     return Missing(store, start, stop, reason, tuple(say(kind, **dict(values)) for kind, values in said))
 
 
-def _split(known: dict[str, Any], segments: Sequence[Segment]) -> Split:
-    return Split(**{**known, "segment": segments[known["segment"]], "queues": tuple(known["queues"])})
+def _split(known: dict[str, Any], segments: Sequence[Segment], sides: Sequence[Sides | None]) -> Split:
+    shared = {"segment": segments[known["segment"]], "sides": sides[known["sides"]]}
+    return Split(**{**known, **shared, "queues": tuple(known["queues"])})
 
 
 def check_same(target: Target, begun: ExportRequest, request: ExportRequest) -> None:

@@ -45,7 +45,9 @@ def broken(own_store: Callable[[str], Golden], tmp_path_factory: pytest.TempPath
 def test_damage_is_that_of_the_table(broken: Path, tmp_path: Path, jobs: int) -> None:
     store = nr.open(broken)
     exported = store.messages(**LENIENT, max_partition_bytes=20_000).export(tmp_path, jobs=jobs)
-    expected = store.table("damage", verify_crc=True).to_table().to_pylist()
+    rows = store.table("damage", verify_crc=True).to_table().to_pylist()
+    # A whole record that its queue entry contradicts is exported: only a read of mode=PERMISSIVE compares them.
+    expected = [row for row in rows if not row["found"].startswith("a whole record ")]
     assert {row["reason"] for row in expected} >= {"zeros", "checksum", "missing"}
     key = lambda row: (row["start_offset"], row["end_offset"])  # noqa: E731
     assert sorted(json_lines(tmp_path / "_damage.jsonl"), key=key) == sorted(expected, key=key)
@@ -77,11 +79,12 @@ def test_counts_are_those_of_a_read(broken: Path, tmp_path: Path) -> None:
 
 
 def test_damage_rows_of_permissive_are_exported(broken: Path, tmp_path: Path) -> None:
-    options = LENIENT | {"mode": "PERMISSIVE"}
+    options = LENIENT | {"mode": "PERMISSIVE", "max_partition_bytes": 20_000}
     scan = nr.open(broken).messages(columns="topic,body,physical_offset,corrupt_record,corrupt_reason", **options)
     exported = scan.export(tmp_path)
     assert exported_rows(tmp_path, "parquet", scan.schema) == sorted(scan.to_table().to_pylist(), key=lambda row: row["physical_offset"])
     assert exported.rows == exported.report.rows
+    assert scan.export(tmp_path).rows == exported.rows  # continued from its manifest
 
 
 def test_a_clean_store_has_no_damage(tmp_path: Path) -> None:
