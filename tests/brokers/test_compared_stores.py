@@ -13,7 +13,7 @@ from recipe import Recipe
 import native_reader as nr
 
 
-@pytest.mark.sweep
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_logs_part_at_a_failover_and_are_the_same_when_the_old_master_has_copied_the_new_one(tmp_path: Path) -> None:
     found: list[nr.Diff] = []
