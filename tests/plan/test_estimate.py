@@ -75,5 +75,5 @@ def test_more_of_anything_costs_more_by_queue() -> None:
     costs += [costs_of("file:///log", 1 << 30, 10**6, 2, ranges=20, fetched=100)]
     assert [each.scan for each in costs] == [costs[0].scan] * 4
     assert sorted({each.queues for each in costs}) == [each.queues for each in costs]
-    assert [Costs(100, queues).favor_scan for queues in (94, 96)] == [False, True]
+    assert [Costs(100, queues).favor_scan for queues in (84, 86)] == [False, True]
     assert not Costs(0, 0).favor_scan
