@@ -55,7 +55,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Said:
     with (big / "commitlog" / ("0" * 20)).open("r+b") as file:  # 1.5 GiB of zeros between two records, which planning does not read
         file.seek(3 << 29)
         file.write(log_of(1, segment_size=8192, start=3 << 29).files()[f"{3 << 29:020}"][:200])
-    write_store(pruned, StoreSpec(bytes=24 << 20, max_hash_slot_num=50_000, max_index_num=200_000))
+    write_store(pruned, StoreSpec(bytes=32 << 20, max_hash_slot_num=50_000, max_index_num=200_000))
     keyed = nr.open(pruned).messages(where="keys IS NOT NULL AND kind = 'normal'", columns="topic,keys").head(100).to_pylist()[-1]
     other = home / "bin" / "python3"
     other.parent.mkdir()
@@ -86,7 +86,7 @@ def test_a_pruned_read_logs_what_it_reads_and_why(job: Said) -> None:
     assert job.output.endswith(f"\nrows {expected} tasks 1\nby key {found}\n")
     assert re.search(
         rf"^rocketmq-store: {job.pruned.as_uri()} \(1 segment, 1 task\): "
-        r"reads about [\d.]+ KiB of 24\.0 MiB by consume queue, and the bytes in no consume queue",
+        r"reads about [\d.]+ KiB of 32\.0 MiB by consume queue, and the bytes in no consume queue",
         job.log,
         re.MULTILINE,
     )
