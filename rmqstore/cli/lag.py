@@ -27,7 +27,7 @@ HELP = """Show how far consumer groups are behind, by group and topic, the large
   oldest_unread  when the first message was stored that the group has not read
 
 A group with a tag filter skips messages: rmqstore tables STORE lag_by_tag counts them by tag. Nothing in the store says how fast a
-group consumes; two runs do. The log is not read, but for one record of each queue. The exit code is 1 if a queue is damaged.
+group consumes; two runs do. The log is not read, but for one record of each queue.
 """
 EPILOG = """\b
 Examples:
