@@ -1,23 +1,49 @@
-"""What fills the disk besides the messages of a topic, in words: the parts of a store, its disk, and topics that were deleted."""
+"""What fills the disk besides the messages of a topic, by kind: the parts of a store, its disk, and topics that were deleted.
+
+`ENGLISH` has the sentences, and `rmqstore/chinese/disk.py` the same in Chinese.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from native_reader.facts import Disk, Usage, disk_of, usage_of
-from native_reader.text import counted, names_of, size_of
+from native_reader.text import Said, joined, names_of, say, size_of
 
 if TYPE_CHECKING:
     from native_reader import Store
 
-NAMES = {"log": "log", "queues": "consume queues", "index": "index", "other": "other"}
+ENGLISH: Mapping[str, str] = {
+    "log": "log",
+    "queues": "consume queues",
+    "index": "index",
+    "other": "other",
+    "part": "{name} {size}",
+    "next part": "{first}, {second}",
+    "and": "{first} and {second}",
+    "size unknown": "how much it takes on disk is not known",
+    "stored": "on disk {total}: {parts}",
+    "stored at least": "on disk at least {total}: {parts}, not counted: {missing}",
+    "disk": "{stored}; its disk has {size}, {used} ({percent} %) used, {free} free",
+    "disk with reserve": "{stored}; its disk has {size}, {used} ({percent} %) used, {free} free, "
+    "the rest is reserved by the file system or for other users",
+    "deleted": "{topics:,} deleted {topics:topic still has|topics still have} records: {names}, "
+    "{messages:,} {messages:message|messages}, {size}, until {topics:its|their} segments expire",
+    "deleted among them": "{topics:,} deleted {topics:topic is|topics are} among them: {names}, "
+    "{messages:,} {messages:message|messages}, {size}, until {topics:its|their} segments expire",
+    "largest topics": "{stored}; largest topics: {topics}",
+    "largest topic": "{topic} ({share} of the records)",
+    "large topic": "{topic} ({share})",
+    "page": "{path}: {bytes:,} bytes",
+}
+PARTS = ("log", "queues", "index", "other")
 _MOST_NAMES = 5
 
 
-def on_disk(store: Store) -> str:
+def on_disk(store: Store) -> Said:
     """How large stores are, by part, and their disk."""
-    return usage_in_words(usage_of(store.stores), disk_of(store.stores))
+    return said_of_usage(usage_of(store.stores), disk_of(store.stores))
 
 
 def used_percent(disk: Disk) -> int:
@@ -31,23 +57,26 @@ def has_rest(disk: Disk) -> bool:
     return (disk.size - disk.used - disk.free) * 100 >= disk.size > 0
 
 
-def usage_in_words(usage: Usage, disk: Disk | None) -> str:
+def said_of_usage(usage: Usage, disk: Disk | None) -> Said:
     """How large a store is, by part, and its disk."""
-    parts = ", ".join(f"{NAMES[name]} {size_of(size)}" for name, size in usage.known.items())
-    unknown = " and ".join(name for part, name in NAMES.items() if part not in usage.known)
-    total = f"{'' if usage.is_whole else 'at least '}{size_of(usage.total)}"
+    stored = _stored(usage)
     if disk is None:
-        of_disk = ""
-    else:
-        used = f"{size_of(disk.used)} ({used_percent(disk)} %) used"
-        rest = ", the rest is reserved by the file system or for other users" if has_rest(disk) else ""
-        of_disk = f"; its disk has {size_of(disk.size)}, {used}, {size_of(disk.free)} free{rest}"
-    return f"on disk {total}: {parts}{f', not counted: {unknown}' if unknown else ''}{of_disk}"
+        return stored
+    sizes = {"size": size_of(disk.size), "used": size_of(disk.used), "free": size_of(disk.free)}
+    return say("disk with reserve" if has_rest(disk) else "disk", stored=stored, percent=used_percent(disk), **sizes)
 
 
-def deleted_in_words(names: Sequence[str], messages: int, size: int, *, is_all: bool = True) -> str:
+def _stored(usage: Usage) -> Said:
+    if not usage.known:
+        return Said("size unknown")
+    total, parts = size_of(usage.total), [say("part", name=Said(name), size=size_of(size)) for name, size in usage.known.items()]
+    if usage.is_whole:
+        return say("stored", total=total, parts=joined("next part", parts))
+    missing = joined("and", [Said(name) for name in PARTS if name not in usage.known])
+    return say("stored at least", total=total, parts=joined("next part", parts), missing=missing)
+
+
+def said_of_deleted(names: Sequence[str], messages: int, size: int, *, is_all: bool = True) -> Said:
     """Which deleted topics still have records. `is_all`: whether all their messages were counted."""
-    one = len(names) == 1
-    which = f"still {'has' if one else 'have'} records" if is_all else f"{'is' if one else 'are'} among them"
-    counts = f"{counted(messages, 'message')}, {size_of(size)}, until {'its' if one else 'their'} segments expire"
-    return f"{counted(len(names), 'deleted topic')} {which}: {names_of(names, _MOST_NAMES)}, {counts}"
+    kind = "deleted" if is_all else "deleted among them"
+    return say(kind, topics=len(names), names=names_of(names, _MOST_NAMES), messages=messages, size=size_of(size))

@@ -11,13 +11,14 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENTION, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import bar, clear, note, warnings
+from rmqstore.cli.stderr import bar, clear, note, sentences_in, warnings_in
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
     from datetime import tzinfo
 
     from native_reader import Facts
+    from native_reader.text import Said
 
 HELP = """Write a page about a store: what fills the disk, the log over time, sizes, queue skew, lag, pending messages, damage.
 
@@ -47,7 +48,9 @@ def report(
     asked: Asked, *, output: Path, lang: str, title: str | None, now: str | None, disk_free: str | None, file_reserved_time: int | None,
     verify: bool,
 ) -> int:  # fmt: skip
-    from rmqstore.disk import deleted_in_words
+    from native_reader.text import say
+    from rmqstore.chinese.disk import CHINESE
+    from rmqstore.disk import ENGLISH, said_of_deleted
     from rmqstore.report.file import write_report
 
     options = asked.values()
@@ -63,15 +66,16 @@ def report(
         "progress": bar(),
         **options,
     }
-    with warnings():
+    with warnings_in(sentences_in(lang)):
         facts = write_report(asked.open(), output, lang, title, **settings)
         clear()
     if asked.as_json:
         click.echo(as_json({"page": str(output), **facts.counts()}))
-    note(f"{output}: {output.stat().st_size:,} bytes")
-    note(_what_fills(facts))
+    said = [say("page", path=str(output), bytes=output.stat().st_size), _what_fills(facts)]
     if (deleted := facts.deleted).names:
-        note(deleted_in_words(deleted.names, deleted.messages, deleted.bytes))
+        said.append(said_of_deleted(deleted.names, deleted.messages, deleted.bytes))
+    for each in said:
+        note(each.text(CHINESE if lang == "zh" else ENGLISH))
     return CLEAN if facts.is_clean else FOUND
 
 
@@ -107,16 +111,14 @@ def _size(text: str) -> int:
         raise click.BadParameter(str(error), param_hint="--disk-free") from error
 
 
-def _what_fills(facts: Facts) -> str:
+def _what_fills(facts: Facts) -> Said:
     """One sentence: the parts of the store and its largest topics."""
-    from native_reader.text import share_of
-    from rmqstore.disk import usage_in_words
+    from native_reader.text import joined, say, share_of
+    from rmqstore.disk import said_of_usage
     from rmqstore.report.markup import shortened
 
-    whole = facts.log.segments.totals()["bytes"]
-    largest: list[str] = []
-    for row in facts.log.places.by("topic").top(_LARGEST).rows:
-        of_what = "" if largest else " of the records"
-        largest.append(f"{shortened(str(row['topic']))} ({share_of(int(str(row['bytes'])), whole)}{of_what})")
-    topics = f"; largest topics: {', '.join(largest)}" if largest else ""
-    return f"{usage_in_words(facts.usage, facts.settings.disk)}{topics}"
+    stored, whole = said_of_usage(facts.usage, facts.settings.disk), facts.log.segments.totals()["bytes"]
+    rows = facts.log.places.by("topic").top(_LARGEST).rows
+    shares = [(shortened(str(row["topic"])), share_of(int(str(row["bytes"])), whole)) for row in rows]
+    largest = [say("large topic" if at else "largest topic", topic=topic, share=share) for at, (topic, share) in enumerate(shares)]
+    return say("largest topics", stored=stored, topics=joined("next part", largest)) if largest else stored

@@ -103,7 +103,7 @@ DIMENSIONS = {
 @takes(PATHS, FILTERS, WHERE, AS_JSON, STRICT, READING, PLACES)
 def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
     from native_reader.facts import DeletedInAll, Tally
-    from rmqstore.disk import on_disk
+    from rmqstore.disk import ENGLISH, on_disk
 
     by = tuple(dict.fromkeys(by))
     output, begun = Output(json=asked.as_json, zone=asked.zone), time.monotonic()
@@ -121,7 +121,7 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
         how = f"times in {zone or 'UTC'}, read in {_took(time.monotonic() - begun)}"
         _print(output, tally, by, top, deleted)
         read.expect(tally.totals()["messages"])
-        _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store))
+        _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store).text(ENGLISH))
     return read.code
 
 
@@ -191,14 +191,14 @@ def _topic(deleted: DeletedInAll, topic: str) -> str:
 
 def _deleted(tally: Tally, deleted: DeletedInAll, is_all: bool) -> str | None:
     """What the deleted topics still take, for people; None if there are none."""
-    from rmqstore.disk import deleted_in_words
+    from rmqstore.disk import ENGLISH, said_of_deleted
 
     topics = tally.by("topic").table()
     rows = [] if topics is None else [row for batch in topics.to_batches(1000) for row in batch.to_pylist() if deleted.has(row["topic"])]
     if not rows:
         return None
     messages, size = (sum(row[each] for row in rows) for each in ("messages", "bytes"))
-    return deleted_in_words([row["topic"] for row in rows], messages, size, is_all=is_all)
+    return said_of_deleted([row["topic"] for row in rows], messages, size, is_all=is_all).text(ENGLISH)
 
 
 def minute_of(zone: tzinfo | None, moment: datetime) -> str:

@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 from support.command_line import Ran, run
 from support.golden import Golden
+from support.sentences import names_by_kind, not_translated
 from support.stores import files_of, log_of, message, on_disk
 from support.verified import healthy
 
 import native_reader as nr
-from native_reader.storage.usage import disk_of
+from native_reader.storage.usage import Usage, disk_of
 from native_reader.text import size_of
+from rmqstore import disk
+from rmqstore.chinese.disk import CHINESE
 from rmqstore.cli.report import report
 from rmqstore.report.page import page_of
 
@@ -33,7 +36,7 @@ def made(tmp_path: Path, *options: str, damaged: bool = False) -> tuple[Ran, Pat
 
 
 def test_the_file_is_the_page(tmp_path: Path) -> None:
-    ended, output = made(tmp_path, "--disk-free", "10g", "--lang", "zh")
+    ended, output = made(tmp_path, "--disk-free", "10g", "--lang", "en")
     assert (ended.code, ended.out) == (0, "")
     page, fills = ended.err.splitlines()
     assert page == f"{output}: {output.stat().st_size:,} bytes"
@@ -41,7 +44,30 @@ def test_the_file_is_the_page(tmp_path: Path) -> None:
     assert re.match(r"on disk [\d.]+ KiB: log [\d.]+ KiB, consume queues 0 bytes, index 0 bytes, other [\d.]+ ", fills)
     assert "its disk" not in fills
     facts = nr.open(tmp_path / "store").report(now=1_800_000_000_000, disk_free=10 << 30)
+    assert output.read_text(encoding="utf-8") == page_of(facts, "en")
+
+
+def test_the_terminal_is_in_the_language_of_the_page(tmp_path: Path) -> None:
+    """The page was Chinese, and the lines on the terminal were English."""
+    ended, output = made(tmp_path, "--disk-free", "10g", "--lang", "zh_CN")
+    page, fills = ended.err.splitlines()
+    assert page == f"{output}：{output.stat().st_size:,} 字节"
+    assert fills.endswith("；最大的主题：T1（占记录的 33.3 %），T2（33.3 %），T0（33.3 %）")
+    assert re.match(r"占用磁盘 [\d.]+ KiB：日志 [\d.]+ KiB，消费队列 0 bytes，索引 0 bytes，其他 [\d.]+ ", fills)
+    facts = nr.open(tmp_path / "store").report(now=1_800_000_000_000, disk_free=10 << 30)
     assert output.read_text(encoding="utf-8") == page_of(facts, "zh")
+
+
+def test_every_sentence_about_the_disk_is_there_in_chinese() -> None:
+    assert names_by_kind(CHINESE) == names_by_kind(disk.ENGLISH)
+    assert not_translated(CHINESE) == set()
+
+
+def test_a_size_that_is_not_known_is_said(tmp_path: Path) -> None:
+    said = disk.said_of_usage(Usage(4096, None, None, 0), None)
+    assert said.text(disk.ENGLISH) == "on disk at least 4.0 KiB: log 4.0 KiB, other 0 bytes, not counted: consume queues and index"
+    assert said.text(CHINESE) == "占用磁盘至少 4.0 KiB：日志 4.0 KiB，其他 0 bytes；未计入：消费队列和索引"
+    assert disk.said_of_usage(Usage(None, None, None, None), None).text(disk.ENGLISH) == "how much it takes on disk is not known"
 
 
 def test_the_page_is_not_written_into_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
