@@ -28,9 +28,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api", "tests/storage"),
     "streams": ("tests/stream", "tests/report"),
     "brokers": tuple(
-        f"tests/brokers/test_{name}.py"
-        for name in ("brokers", "compared_stores", "live_stores", "recovery", "started_stores", "tables", "whole_brokers")
+        f"tests/brokers/test_{name}.py" for name in ("brokers", "compared_stores", "live_stores", "recovery", "started_stores", "tables")
     ),
+    "starts": ("tests/brokers/test_whole_brokers.py",),
     "repaired": ("tests/brokers/test_repaired_stores.py", "tests/repair"),
     "followed": ("tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py", "tests/brokers/test_lake.py"),
     "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "damage", "recipes", "s3", "stream")),

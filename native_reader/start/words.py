@@ -36,7 +36,8 @@ ENGLISH: Mapping[str, str] = {
     ),
     "start kept damage": (
         "it would keep {ranges:,} damaged {ranges:range|ranges} ({size}): consumers that read past "
-        "{ranges:it|them} lose the messages that follow in the same answer, without an error"
+        "{ranges:it|them} lose the messages that follow in the same answer without an error, get one that was never sent, "
+        "or run out of memory"
     ),
     "start wrong bodies": (
         "it would serve {messages:,} {messages:message|messages} with a wrong checksum as if {messages:it|they} were whole"

@@ -23,7 +23,8 @@ CHINESE = {
     "start cut": "它会在偏移量 {offset:,} 处截断 commitlog，删除其后的 {messages:,} 条消息（{size}）",
     "start no log": "日志中没有记录：它会删除所有消费队列中的条目",
     "start not queued": "没有 consumequeue，它只会从偏移量 {offset:,} 起重建：消费者收不到之前的 {messages:,} 条消息",
-    "start kept damage": "它会保留 {ranges:,} 处损坏（{size}）：消费者拉取到此处时，同一批中后面的消息会丢失，且没有报错",
+    "start kept damage": "它会保留 {ranges:,} 处损坏（{size}）：消费者拉取到此处时，同一批中后面的消息会丢失且没有报错，"
+    "或者得到从未发送过的消息，或者内存溢出",
     "start wrong bodies": "它会把 {messages:,} 条校验和错误的消息当作完好的消息投递",
     "start hole": "commitlog 缺少文件（{ranges:,} 处，{size}）：它会跳过继续运行",
     "start expired": (

@@ -19,6 +19,7 @@ from support.golden import unpack
 from support.own_stores import NAMES, STORES
 
 import native_reader as nr
+from native_reader.broker.settings import topic_configs
 from native_reader.records.damages import Damages
 from native_reader.start import NO, Start, may_start
 
@@ -89,7 +90,10 @@ def expected(said: Start, version: str, whole: Messages, readable: frozenset[int
     )  # fmt: skip
 
 
-ON = (("4.9.7", "4.9.7 killed"), ("5.5.0", "4.9.7 killed"), ("5.5.0", "5.5.0 clean"), ("5.5.0", "large clean"))
+ON = (
+    ("4.9.7", "4.9.7 killed"), ("5.5.0", "4.9.7 killed"), ("4.9.7", "4.9.7 clean"), ("5.5.0", "4.9.7 clean"),
+    ("5.5.0", "5.5.0 killed"), ("5.5.0", "5.5.0 clean"), ("5.5.0", "large killed"), ("5.5.0", "large clean"),
+)  # fmt: skip
 SOME = (
     unstarted.a_page_of_zeros_in_the_first_segment, unstarted.a_flipped_bit_in_a_body, unstarted.a_cut_last_segment,
     unstarted.a_packed_segment, unstarted.no_queues_and_a_page_of_zeros,
@@ -120,14 +124,37 @@ def test_the_answer_and_what_clients_get(
     readable = whole_offsets(store)
     got = {message for message in after.singly & whole.singly if message[0] in readable}  # a wrong body is served, too
     assert got == expected(said, version, whole.singly, readable), said
-    assert after.together <= after.singly
+    together = after.together & whole.singly  # a client can take bytes inside damage for a message
     # What a client loses beside damage, it loses without an error: we must have said so.
     keeps_damage = bool([*values_of(said, line, "kept damage")])
-    assert after.together == after.singly or keeps_damage, said
+    assert after.together == after.singly or (keeps_damage and together <= after.singly), said
 
 
 STARTED = [name for name in NAMES if name.partition("-")[0] in LINES and not name.endswith(("dledger", "multipath"))]
 """A group of DLedger needs more than one broker, and the other log is in several directories of its own machine."""
+
+
+ODD = {"5.5.0-compaction": "Newest", "5.5.0-rocksdb-all": "Again"}
+"""Compacted topics are served from files of their own. And 5.5.0 puts queues in RocksDB together again when it starts: of a topic that
+was deleted and made again, it then serves the deleted messages in the place of as many later ones."""
+
+
+def held(store: Path, but: str | None) -> frozenset[int]:
+    """The messages that a client can ask for: queues name them, and their topic is configured.
+
+    Without messages inside batches, which have no physical offset of their own, and without that topic.
+    """
+    opened = nr.open(store)
+    (files,) = opened.stores
+    topics = topic_configs(files.config).keys() & set(opened.table("queues").to_table()["topic"].to_pylist()) - {but}
+    kinds = "kind IN ('normal', 'committed')"
+    return frozenset[int]().union(
+        *(offsets(opened.messages(topic=each, access="trust", columns="physical_offset", where=kinds)) for each in topics)
+    )
+
+
+def offsets(scan: nr.Scan) -> frozenset[int]:
+    return frozenset(scan.to_table()["physical_offset"].to_pylist())
 
 
 @pytest.mark.long
@@ -140,3 +167,7 @@ def test_each_store_as_its_broker_left_it(rocketmq: Callable[[str], Java], tmp_p
     settings = json.loads((own.folder / "settings.json").read_text()) | {"forceVerifyPropCRC": "false"}
     after = serve(rocketmq(version), Kept(own.root, settings), own.root, tmp_path / "home")
     assert (after is None) is (said.outcome == NO) is (name == "5.5.0-slave")
+    if after is not None:
+        # What a broker writes after its start (timers that are due, half messages that it asks about) is not in our copy.
+        ours = offsets(nr.open(own.root).messages(columns="physical_offset", where=f"kind <> 'batch' AND topic <> '{ODD.get(name)}'"))
+        assert {offset for offset, _ in after.singly} & ours == held(own.root, ODD.get(name)), said

@@ -43,7 +43,13 @@ final class Served {
                 List<MessageExt> got = new ArrayList<>();
                 new Json().put("queue", topic).put("queue_id", queue.getQueueId()).put("first", next).put("end", end).print();
                 while (next < end) {
-                    PullResult found = consumer.pull(queue, "*", next, most);
+                    PullResult found;
+                    try {
+                        found = consumer.pull(queue, "*", next, most);
+                    } catch (OutOfMemoryError error) { // a client believes the length of a body inside damage
+                        new Json().put("out_of_memory", how).put("topic", topic).put("queue_id", queue.getQueueId()).put("offset", next++).print();
+                        continue;
+                    }
                     if (found.getPullStatus() == PullStatus.FOUND) {
                         for (MessageExt message : found.getMsgFoundList()) {
                             tell(how, message);
