@@ -134,9 +134,10 @@ STARTED = [name for name in NAMES if name.partition("-")[0] in LINES and not nam
 """A group of DLedger needs more than one broker, and the other log is in several directories of its own machine."""
 
 
-ODD = {"5.5.0-compaction": "Newest", "5.5.0-rocksdb-all": "Again"}
-"""Compacted topics are served from files of their own. And 5.5.0 puts queues in RocksDB together again when it starts: of a topic that
-was deleted and made again, it then serves the deleted messages in the place of as many later ones."""
+ODD = {"5.5.0-compaction": "Newest", "5.5.0-rocksdb-all": "Again", "5.5.0-rocksdb-moved": "Parent"}
+"""A compacted topic is served from files of its own. 5.5.0 puts queues in RocksDB together again when it starts: of a topic that was
+deleted and made again, it then serves the deleted messages in the place of as many later ones. And Parent was made while the settings
+were in RocksDB: with the first settings of this store, a broker reads the older topics.json."""
 
 
 def held(store: Path, but: str | None) -> frozenset[int]:
