@@ -334,7 +334,7 @@ def test_explain_says_what_the_summary_covers(small: tuple[Path, Path]) -> None:
 def test_the_command_writes_and_uses_a_summary(small: tuple[Path, Path], tmp_path: Path) -> None:
     store, _ = small
     folder = tmp_path / "by command"
-    assert run("index", store, "--to", folder).out.startswith("written: 2 parts, ")
+    assert run("index", store, "--to", folder).out.startswith("written: 2 parts in files of ")
     assert "kept: 2 parts" in run("index", store, "--to", folder).out
     found = run("find", store, "--key", "k3", "--summary", folder)
     assert found.out == run("find", store, "--key", "k3").out != ""
