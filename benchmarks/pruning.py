@@ -92,17 +92,18 @@ def figures_of(store: nr.Store, topic: str, rounds: int) -> list[str]:
 
 
 def by_summary(folder: Path, body: int, size: int, rounds: int) -> None:
-    """The same topics and a key by a summary, and what it takes to write one: CPU time, of all threads."""
-    shares, segment = {"sessions": 0.01, "payments": 0.03, "search-queries": 0.16}, size // 16
+    """The same topics and a key by a summary, in the segments that it covers; and what it takes to write it: CPU time, of all threads."""
+    shares, segment = {"sessions": 0.01, "payments": 0.03, "search-queries": 0.16}, size // 4
     spec = StoreSpec(bytes=size, body=body, shares=shares, index=False, mapped_file_size_commit_log=segment)
     store, summary = nr.open(store_at(folder / f"summarized-{body}", spec)), folder / f"summary-{body}"
+    full: dict[str, Any] = {"ending_physical_offset": 3 * segment}
     key = store.messages(topic="payments", where="uniq_key IS NOT NULL", columns="uniq_key").head(1)["uniq_key"][0].as_py()
     cases: dict[str, dict[str, Any]] = {f"{share:.0%} of the records": {"topic": topic} for topic, share in shares.items()}
-    cases |= {"a key, without index files": {"where": f"uniq_key = '{key}'", "ending_physical_offset": 15 * segment}}
-    works = [lambda: read(store), lambda: read(store, columns="heads"), lambda: _write_summary(store, summary)]
-    works += [lambda options=options: read(store, summary=summary, **options) for options in cases.values()]
+    cases |= {"a key, without index files": {"where": f"uniq_key = '{key}'"}}
+    works = [lambda: read(store, **full), lambda: read(store, columns="heads", **full), lambda: _write_summary(store, summary)]
+    works += [lambda options=options: read(store, summary=summary, **full, **options) for options in cases.values()]
     everything, heads, written, *found = (min(each) for each in zip(*interleaved(rounds, *works, clock=time.process_time), strict=True))
-    share = sum(file.stat().st_size for file in summary.iterdir()) / (15 * segment)
+    share = sum(file.stat().st_size for file in summary.iterdir()) / (3 * segment)
     print(f"| body {body}: write it | {written:.2f} s | {written / heads:.2f} of `heads` | {share:.2%} of the log's bytes |", flush=True)
     for what, one in zip(cases, found, strict=True):
         print(f"| body {body}: {what} | {one * 1e3:,.1f} ms | {one / everything:.3f} of everything | |", flush=True)

@@ -60,7 +60,8 @@ class Indexed:
 
     def lines(self) -> Iterator[str]:
         """Say it in a few lines."""
-        yield f"written: {counted(len(self.written), 'part')} in files of {size_of(self.bytes_written)} in all, from {size_of(self.bytes_read)} of the log"
+        files = f"{counted(len(self.written), 'part')} in files of {size_of(self.bytes_written)} in all"
+        yield f"written: {files}, from {size_of(self.bytes_read)} of the log"
         if self.kept:
             yield f"kept: {counted(len(self.kept), 'part')}"
         if self.damaged:

@@ -130,7 +130,8 @@ class _Topics:
 
     def facts(self, segment: Segment) -> dict[str, Known]:
         """What all records of a segment have in common."""
-        return {"store": exactly(self._store), "segment": exactly(segment.name)}
+        offsets = Within(segment.base, segment.end)
+        return {"store": exactly(self._store), "segment": exactly(segment.name), "physical_offset": offsets}
 
     def may_match(self, topic: bytes) -> bool:
         """Whether messages of a topic may match."""
@@ -212,7 +213,7 @@ def records_wanted(uri: str, store: str, segment: Segment, predicate: Predicate)
     try:
         hits, pieces = _hits(part, topics, segment), list[tuple[_Group, Numbers]]()
         for group in _groups_of(part, topics):
-            rows = _rows_of(group, hits, topics)
+            rows = _rows_of(group, hits, topics, segment)
             pieces += [(group, rows)] if len(rows) else []
         if not pieces:
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -246,10 +247,10 @@ def _hits(part: Part, topics: _Topics, segment: Segment) -> Numbers:
     return hits
 
 
-def _rows_of(group: _Group, hits: Numbers, topics: _Topics) -> Numbers:
+def _rows_of(group: _Group, hits: Numbers, topics: _Topics, segment: Segment) -> Numbers:
     """The rows of a group that are looked at."""
     stop = group.first + group.records
-    if topics.has_keys and not group.opaque and not np.any(may_be_true(topics.without_keys, group.facts)):
+    if topics.has_keys and not group.opaque and not np.any(may_be_true(topics.without_keys, {**topics.facts(segment), **group.facts})):
         return hits[np.searchsorted(hits, group.first) : np.searchsorted(hits, stop)]
     return np.arange(group.first, stop)
 

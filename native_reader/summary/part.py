@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ FACTS = b"rmqstore.summary"
 VERSION = 1
 _MOST_GROUPS = 64 << 20
 _MOST_END = 1 << 20
+_MOST_KEPT = 64
 
 UNFIT = {
     "no part": "the summary has no part for it",
@@ -161,13 +163,19 @@ def read_part(uri: str, segment: Segment) -> Part:
 
 
 def _part(uri: str, checksum: int, segment: Segment) -> Part:
+    with storage_of(uri).open(uri) as file:
+        facts, groups = _groups(uri, checksum, file.size(), file.identity(), file.written())
+    if len(groups) > max(0, facts.records) or max(content.size for content in facts.files.values()) > max(segment.size, _MOST_END):
+        raise Unfit("contradiction")
+    return Part(uri.removesuffix(".groups.parquet"), facts, groups)
+
+
+@lru_cache(_MOST_KEPT)
+def _groups(uri: str, checksum: int, *stamp: int) -> tuple[Facts, pa.Table]:
+    """A file of groups: a plan needs it, and then the read. `stamp`: what changes with the file."""
     file = _parsed(_content(uri, None, checksum), GROUPS)
     facts = Facts.from_json((file.schema_arrow.metadata or {})[FACTS])
-    if file.metadata.num_rows > max(0, facts.records) or max(content.size for content in facts.files.values()) > max(
-        segment.size, _MOST_END
-    ):
-        raise Unfit("contradiction")
-    return Part(uri.removesuffix(".groups.parquet"), facts, file.read(use_threads=False))
+    return facts, file.read(use_threads=False)
 
 
 def _fitting(part: Part, segment: Segment) -> Part:

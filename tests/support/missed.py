@@ -121,7 +121,9 @@ def a_prepared_message_that_no_index_names() -> Case:
 
 
 def a_batch_of_one_on_a_slave() -> Case:
-    return slave(0, 0, 1, 0, 0, 0, segment_size=2048), And((Compare(Column("topic"), "=", "batched"), ArrayContains(Column("keys"), "i2-0")))
+    return slave(0, 0, 1, 0, 0, 0, segment_size=2048), And(
+        (Compare(Column("topic"), "=", "batched"), ArrayContains(Column("keys"), "i2-0"))
+    )
 
 
 def a_first_time() -> Case:
