@@ -14,7 +14,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/code.md"
 BEGIN = "<!-- From here on `make map` writes this page. -->\n"
-ENGINE = ("layout", "writing", "storage", "broker", "predicate", "records", "log", "columns", "sides", "plan", "scan", "verify", "tables")
+ENGINE = (
+    "layout",
+    "writing",
+    "storage",
+    "broker",
+    "predicate",
+    "records",
+    "log",
+    "columns",
+    "summary",
+    "sides",
+    "plan",
+    "scan",
+    "verify",
+    "tables",
+)
 FOLDERS = (
     "native_reader",
     *(f"native_reader/{name}" for name in (*ENGINE, "export", "stream", "start", "facts", "compare", "rescue", "repair", "testing")),

@@ -91,6 +91,29 @@ def figures_of(store: nr.Store, topic: str, rounds: int) -> list[str]:
     return [*(f"{ratio:.3f}" for ratio in ratios), f"{way['costs']['queues'] / way['costs']['scan']:.2f}: {way['access']}"]
 
 
+def by_summary(folder: Path, body: int, size: int, rounds: int) -> None:
+    """The same topics and a key by a summary, in the segments that it covers; and what it takes to write it: CPU time, of all threads."""
+    shares, segment = {"sessions": 0.01, "payments": 0.03, "search-queries": 0.16}, size // 4
+    spec = StoreSpec(bytes=size, body=body, shares=shares, index=False, mapped_file_size_commit_log=segment)
+    store, summary = nr.open(store_at(folder / f"summarized-{body}", spec)), folder / f"summary-{body}"
+    full: dict[str, Any] = {"ending_physical_offset": 3 * segment}
+    key = store.messages(topic="payments", where="uniq_key IS NOT NULL", columns="uniq_key").head(1)["uniq_key"][0].as_py()
+    cases: dict[str, dict[str, Any]] = {f"{share:.0%} of the records": {"topic": topic} for topic, share in shares.items()}
+    cases |= {"a key, without index files": {"where": f"uniq_key = '{key}'"}}
+    works = [lambda: read(store, **full), lambda: read(store, columns="heads", **full), lambda: _write_summary(store, summary)]
+    works += [lambda options=options: read(store, summary=summary, **full, **options) for options in cases.values()]
+    everything, heads, written, *found = (min(each) for each in zip(*interleaved(rounds, *works, clock=time.process_time), strict=True))
+    share = sum(file.stat().st_size for file in summary.iterdir()) / (3 * segment)
+    print(f"| body {body}: write it | {written:.2f} s | {written / heads:.2f} of `heads` | {share:.2%} of the log's bytes |", flush=True)
+    for what, one in zip(cases, found, strict=True):
+        print(f"| body {body}: {what} | {one * 1e3:,.1f} ms | {one / everything:.3f} of everything | |", flush=True)
+
+
+def _write_summary(store: nr.Store, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    store.index(folder)
+
+
 @tuned(most_share=99)
 def break_even(store: nr.Store, rounds: int) -> None:
     """Read a growing share of the log through the queues and by a scan, with the automatic choice disabled."""
@@ -207,6 +230,9 @@ def main() -> None:
     by_queue(store, arguments.rounds)
     print("\n| a topic, CPU | scan ÷ everything | auto | trust | auto ÷ scan | estimated: chosen |\n|---|---|---|---|---|---|")
     by_share(folder, arguments.rounds)
+    print("\n| by summary, CPU | time | | |\n|---|---|---|---|")
+    by_summary(folder, 1024, GIB, arguments.rounds)
+    by_summary(folder, 100, GIB // 4, arguments.rounds)
     print("\n| what | time | ÷ everything | wanted | |\n|---|---|---|---|---|")
     break_even(store, arguments.rounds)
     by_tag(store)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from native_reader.compare import Diff
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
+    from native_reader.indexing import Indexed
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.verification import Verification
@@ -42,6 +43,7 @@ __all__ = [
     "ExportError",
     "Exported",
     "Facts",
+    "Indexed",
     "KernelInfo",
     "OptionError",
     "PathError",
@@ -85,6 +87,10 @@ def __getattr__(name: str) -> Any:
             from native_reader.facts import Facts
 
             return Facts
+        case "Indexed":
+            from native_reader.indexing import Indexed
+
+            return Indexed
         case "Rescued":
             from native_reader.rescue import Rescued
 

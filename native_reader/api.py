@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from native_reader.checks import LARGEST, MOST_JOBS, Instant, flag, one_of_words, texts, whole
+from native_reader.checks import LARGEST, MOST_JOBS, Instant, flag, one_of_words, size, texts, whole
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, MessageColumn
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import OptionError, did_you_mean, shown
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from native_reader.doctor import Diagnosis
     from native_reader.document import Document
     from native_reader.facts import Facts
+    from native_reader.indexing import Indexed
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.verification import Verification
@@ -471,6 +472,34 @@ class Store:
         choices = Choices(topics=tuple(dict.fromkeys(texts("topic", topic))))
         how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices)
         return repair(self._one("an extract"), path, how, dry_run=dry_run)
+
+    def index(self, /, path: LocalPath, *, progress: Watch = False, max_read_rate: int | str | None = None) -> Indexed:
+        """Write a summary of all full segments to a folder outside the store, for those who ask more than once: `messages(summary=path)`.
+
+        Segments that have a part are not read again. docs/summary.md says what is in it.
+
+        Args:
+            path: The folder: new, empty, or that of an earlier summary.
+            progress: As for `Scan.to_batches`.
+            max_read_rate: As for `rescue`.
+
+        Returns:
+            Which segments were read, and which were not.
+
+        Raises:
+            OptionError: An argument is invalid, the folder is inside the store, or there are several stores.
+            ExportError: A file cannot be written.
+
+        Examples:
+            >>> store.index("summary").written
+            ['00000000000000000000', '00000000000000032768', '00000000000000065536']
+            >>> store.messages(topic="orders", summary="summary").count_rows()
+            122
+        """
+        from native_reader.indexing import index
+
+        rate = None if max_read_rate is None else size("max_read_rate", max_read_rate, 1 << 20)
+        return index(self._one("a summary"), path, progress, rate)
 
     def _sizes(self) -> FileSizes | None:
         """What the broker's configuration says about the sizes of its files, if it is given."""

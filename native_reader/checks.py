@@ -52,6 +52,8 @@ def _plain(name: str, value: Any, depth: int) -> Any:
         return str.__str__(value)
     if value is None or isinstance(value, bool | float | bytes | date | timedelta):
         return value
+    if hasattr(value, "__fspath__"):
+        return _plain(name, value.__fspath__(), depth)
     if isinstance(value, Iterable) and depth < _DEEPEST:
         several = list(islice(value.items() if isinstance(value, Mapping) else value, _MOST_VALUES + 1))
         if len(several) > _MOST_VALUES:

@@ -16,6 +16,7 @@ from native_reader.log.tail import AVAILABLE, TAILS
 from native_reader.plan.estimate import ACCESSES, AUTO, TRUST
 from native_reader.plan.planning import Planning
 from native_reader.predicate.sql import moment_zone
+from native_reader.storage.local import LocalPath
 from native_reader.values import (
     ACCESS,
     COLUMN_NAMES,
@@ -138,6 +139,9 @@ class MessageOptions(Options):
         tables=True,
     )
     access: str = option(AUTO, one_of(*ACCESSES), "how rows are located: [filters.md](filters.md)")
+    summary: LocalPath | None = option(
+        None, PATH, "the folder of a summary, which `rmqstore index` wrote; streams ignore it: [summary.md](summary.md)"
+    )
     max_hash_slot_num: int | None = option(
         None, number(1, MOST_INT32), "the number of slots in an index file, if the broker's configuration sets this or `maxIndexNum`"
     )

@@ -60,7 +60,7 @@ class Target:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._lock)
-            raise ExportError(f"{self.path}: another export is writing to this folder") from None
+            raise ExportError(f"{self.path}: another program is writing to this folder") from None
         except OSError as error:
             if error.errno not in _NOT_SUPPORTED:
                 os.close(self._lock)

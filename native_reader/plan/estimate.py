@@ -71,6 +71,13 @@ def costs_of(uri: str, size: int, records: float, topics: int, *, ranges: float,
     return Costs(int(size + records * _RECORD), int(fetched + TUNING.queue_costs * by_queue))
 
 
+def costs_of_positions(uri: str, size: int, records: float, wanted: float, fetched: float) -> Costs:
+    """The same for `wanted` records of `fetched` bytes in all, whose positions are known without queues."""
+    ranges, fetched = _scattered(uri, size, wanted, fetched)
+    by_position = ranges * storage_of(uri).range_costs + wanted * _RECORD
+    return Costs(int(size + records * _RECORD), int(fetched + TUNING.queue_costs * by_position))
+
+
 def _scattered(uri: str, size: int, records: float, wanted: float) -> tuple[float, float]:
     """The ranges to fetch for that many records of `wanted` bytes in all, at random places of `size` bytes; and the bytes of all ranges."""
     if records < 1:

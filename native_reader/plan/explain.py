@@ -11,6 +11,7 @@ from native_reader.plan.estimate import AUTO, SCAN, TRUST, AccessPath, is_too_sm
 from native_reader.plan.keys import BY_KEY, KeyLookup
 from native_reader.plan.plan import Plan
 from native_reader.plan.split import Split
+from native_reader.plan.summarized import SUMMARY, Summarized
 from native_reader.predicate.outcomes import mentions
 from native_reader.storage.store import StoreFiles
 from native_reader.text import counted, names_of, size_of
@@ -69,7 +70,9 @@ class Explanation:
         return lookup if lookup is not None and (lookup.files or lookup.why) else None
 
     def _way(self, uri: str, way: AccessPath) -> dict[str, Any]:
-        splits = [split for split in self.plan.splits if split.store == uri]
+        summary = dict(self.plan.summaries).get(uri)
+        covered = {} if summary is None else summary.segments
+        splits = [split for split in self.plan.splits if split.store == uri and split.segment.base not in covered]
         whole = [split for split in splits if _is_read_whole(split, way)]
         return {
             "store": uri,
@@ -85,6 +88,7 @@ class Explanation:
             "entries_wanted": way.wanted,
             "bytes_wanted": way.bytes,
             "costs": None if way.costs is None else way.costs._asdict(),
+            "summary": None if summary is None else _summary(summary, [split for split in self.plan.splits if split.store == uri]),
             "index": None if (lookup := self._lookup(uri)) is None else _index(lookup),
         }
 
@@ -126,6 +130,9 @@ class Explanation:
 
     @staticmethod
     def _of_store(way: dict[str, Any]) -> Iterator[str]:
+        yield from _of_summary(way["summary"])
+        if way["summary"] is not None and not way["segments"]:
+            return
         yield from _of_index(way["index"])
         where = f"{size_of(way['bytes'])} in {counted(way['segments'], 'segment')}"
         if way["why"] == BY_KEY:
@@ -157,6 +164,10 @@ class Explanation:
         """The bytes in splits that are too small for the queues."""
         ways = dict(self.plan.ways)
         return sum(split.written for split in self.plan.splits if split.store in ways and _is_read_whole(split, ways[split.store]))
+
+    def _wanted_by_summary(self) -> str:
+        covered = (each for _, summary in self.plan.summaries for each in summary.segments.values() if each.access == SUMMARY)
+        return f"about {size_of(sum(each.bytes for each in covered))}"
 
     def _by_queue(self, bytes_to_prune: int) -> str:
         """What is read of the splits that use queues, in a few words."""
@@ -197,8 +208,11 @@ class Explanation:
         small = self._read_whole()
         if plan.bytes_to_scan + small and not all(way.why == BY_KEY for _, way in plan.ways):
             parts.append(f"scans {size_of(plan.bytes_to_scan + small)}")
-        if plan.bytes_to_prune > small:
-            parts.append(self._by_queue(plan.bytes_to_prune - small))
+        by_summary = sum(split.written for split in plan.splits if split.access == SUMMARY)
+        if by_summary:
+            parts.append(f"reads {self._wanted_by_summary()} of {size_of(by_summary)} by summary")
+        if plan.bytes_to_prune > small + by_summary:
+            parts.append(self._by_queue(plan.bytes_to_prune - small - by_summary))
         if plan.bytes_skipped:
             why = ", ".join(sorted({*self._skipped(), *([self._inside()] if self._skips_inside() else [])}))
             parts.append(f"skips {size_of(plan.bytes_skipped)} by {why}")
@@ -212,6 +226,37 @@ class Explanation:
 def _is_read_whole(split: Split, way: AccessPath) -> bool:
     """Whether a split that may use queues is too small for it."""
     return split.access == AUTO and is_too_small(split.segment.uri, split.written, way.topics)
+
+
+def _summary(summary: Summarized, splits: list[Split]) -> dict[str, Any]:
+    covered = summary.segments.values()
+    by_summary = [split for split in splits if split.access == SUMMARY]
+    scanned = [split for split in splits if split.access == SCAN and split.segment.base in summary.segments]
+    return {
+        "segments": len(covered),
+        "bytes": sum(split.written for split in by_summary),
+        "records_wanted": sum(each.records for each in covered if each.access == SUMMARY),
+        "bytes_wanted": sum(each.bytes for each in covered if each.access == SUMMARY),
+        "segments_scanned": len(scanned),
+        "bytes_scanned": sum(split.written for split in scanned),
+        "costs": {"scan": sum(each.costs.scan for each in covered), "summary": sum(each.costs.queues for each in covered)},
+        "not_used": list(summary.why),
+    }
+
+
+def _of_summary(summary: dict[str, Any] | None) -> Iterator[str]:
+    if summary is None:
+        return
+    if summary["segments"]:
+        matching = f"about {summary['records_wanted']:,} records ({size_of(summary['bytes_wanted'])}) match"
+        yield f"  by summary {size_of(summary['bytes'])}; the summary covers {counted(summary['segments'], 'segment')}; {matching}"
+        costs = summary["costs"]
+        yield f"             estimated cost: scan {size_of(costs['scan'])}, summary {size_of(costs['summary'])}"
+    if summary["segments_scanned"]:
+        where = f"{size_of(summary['bytes_scanned'])} in {counted(summary['segments_scanned'], 'segment')} of the summary"
+        yield f"  by scan    {where}, where fetching what matches would cost more"
+    for why in summary["not_used"]:
+        yield f"  no summary {why}"
 
 
 def stale_text(uri: str, size: int) -> str:

@@ -81,27 +81,27 @@ class KeyLookup:
 
 def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, access: str, end: int) -> KeyLookup:
     """Combine the predicate with the index of a store whose log ends at `end`."""
-    by_id = rewritten(predicate, _by_id)
-    keys = sorted({key for leaf in leaves(predicate) for key in _keys_of(leaf)})
+    of_ids = rewritten(predicate, by_id)
+    keys = sorted({key for leaf in leaves(predicate) for key in keys_of(leaf)})
     if access == SCAN or not keys:
-        return KeyLookup(by_id)
+        return KeyLookup(of_ids)
     files, database = index_files(store.index, planning.max_hash_slot_num), index_database(store.uri)
     if not files and database is None:
-        return KeyLookup(by_id, why=("there are no index files",))
+        return KeyLookup(of_ids, why=("there are no index files",))
     topics, log = _Candidates(store, predicate), (store.first_record, end)
     costs = storage_of(files[0].uri if files else store.uri).call_costs if access != TRUST else 0
     count = len(topics.names) * len(keys)
     if count * len(files) * TUNING.calls_per_lookup * costs > log[1] - log[0]:
         why = f"searching {len(files):,} index files for {len(topics.names):,} topics costs more than reading the log"
-        return KeyLookup(by_id, why=(why,))
+        return KeyLookup(of_ids, why=(why,))
     hashes = {(topic, key): key_hash(topic, key) for topic in topics.names for key in keys}
     wanted = np.unique(np.fromiter(hashes.values(), np.int64, count))
     results = list(map_files(lambda file: search(file, wanted, log, costs), files))
     found = None if database is None else search_database(database, store.segments, hashes, None if access == TRUST else TUNING.most_hits)
     results += [] if found is None else [found]
     if not results:
-        return KeyLookup(by_id, why=("there are no index files",))
-    lookup = KeyLookup(by_id, topics=len(topics.names), files=len(results), in_database=found is not None)
+        return KeyLookup(of_ids, why=("there are no index files",))
+    lookup = KeyLookup(of_ids, topics=len(topics.names), files=len(results), in_database=found is not None)
     if access == TRUST:
         evidence = check_trusted_files(store, results, planning.max_record_bytes)
     else:
@@ -119,7 +119,7 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
         )
     hits, checked = evidence.hits, evidence.checked
     lookup = replace(lookup, hits=tuple(np.unique(hits.offsets[checked.keys > 0]).tolist()))
-    return replace(lookup, predicate=rewritten(by_id, _RowsOfCondition(hits.where(checked.sizes != 0), hashes, topics.names, lookup).of))
+    return replace(lookup, predicate=rewritten(of_ids, _RowsOfCondition(hits.where(checked.sizes != 0), hashes, topics.names, lookup).of))
 
 
 class _Candidates:
@@ -152,15 +152,15 @@ class _RowsOfCondition:
             self._elsewhere.append(And((Compare(Column("topic"), "=", topic), Compare(_OFFSET, ">", offset))))
 
     def of(self, leaf: Predicate) -> Predicate | None:
-        keys = _keys_of(leaf)
+        keys = keys_of(leaf)
         if not keys:
             return None
         wanted = np.array([self._hashes[topic, key] for topic in self._names for key in keys], np.int64)
         offsets = np.unique(self._hits.offsets[np.isin(self._hits.hashes, wanted)])
-        return Or((_at((*offsets.tolist(), *_offsets_of(leaf))), *self._elsewhere))
+        return Or((at_offsets((*offsets.tolist(), *offsets_of(leaf))), *self._elsewhere))
 
 
-def _keys_of(leaf: Predicate) -> tuple[str, ...]:
+def keys_of(leaf: Predicate) -> tuple[str, ...]:
     """Keys of which a matching row must have at least one; empty if the index does not help."""
     match leaf:
         case ArrayContains(Column("keys", None), key):
@@ -177,19 +177,20 @@ def _keys_of(leaf: Predicate) -> tuple[str, ...]:
     return usable if len(usable) == len(values) else ()
 
 
-def _by_id(leaf: Predicate) -> Predicate | None:
+def by_id(leaf: Predicate) -> Predicate | None:
     """Where rows with given offset message ids may be: the id encodes the offset; an invalid id matches nothing."""
-    return _at(_offsets_of(leaf)) if values_of(leaf, "offset_msg_id") else None
+    return at_offsets(offsets_of(leaf)) if values_of(leaf, "offset_msg_id") else None
 
 
-def _offsets_of(leaf: Predicate) -> tuple[int, ...]:
+def offsets_of(leaf: Predicate) -> tuple[int, ...]:
     """The offsets encoded in the message ids of a condition."""
     texts = values_of(leaf, "msg_id", "offset_msg_id")
     offsets = (int(text[-16:], 16) for text in texts if isinstance(text, str) and _OFFSET_ID.fullmatch(text))
     return tuple(offset for offset in offsets if offset < 2**63)
 
 
-def _at(offsets: Sequence[int]) -> Predicate:
+def at_offsets(offsets: Sequence[int]) -> Predicate:
+    """The condition that a record is at one of these offsets."""
     return In(_OFFSET, tuple(offsets))
 
 

@@ -19,6 +19,7 @@ from native_reader.plan.lost import CheckedEnd, Lost, Missing, gap_in
 from native_reader.plan.places import SEEN, Places
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
+from native_reader.plan.summarized import NOT_SUMMARIZED, SUMMARY, Covered, Summarized
 from native_reader.plan.times import Times
 from native_reader.predicate.outcomes import Facts, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Column, Compare, In, Or, Predicate, all_of, leaves
@@ -47,6 +48,8 @@ class Plan:
     """The predicate, extended with the offsets where its rows may be."""
     lookups: tuple[tuple[str, KeyLookup], ...] = ()
     """The index lookup of each store for the predicate's keys."""
+    summaries: tuple[tuple[str, Summarized], ...] = ()
+    """What the summary covers of each store."""
     stale: tuple[tuple[str, int], ...] = ()
     """The bytes of old records after the end of each log, left by a broker that truncated it."""
     lost: tuple[Lost, ...] = ()
@@ -108,6 +111,7 @@ class StoreRead:
     """The only records to read, if an earlier pass saw them."""
     sides: Sides | None = None
     """What to compare the records with."""
+    summarized: Summarized = NOT_SUMMARIZED
 
     def gaps(self) -> list[tuple[int, int]]:
         """The ranges of offsets from `start` to `end` that no file covers."""
@@ -159,6 +163,7 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
         ways=tuple((read.store.uri, read.path) for read in reads),
         pruning=parts.pruning,
         lookups=tuple(lookups.items()),
+        summaries=tuple((read.store.uri, read.summarized) for read in reads if read.summarized != NOT_SUMMARIZED),
         stale=tuple((read.store.uri, read.stale) for read in reads if read.stale),
         lost=tuple(read.lost for read in reads if read.lost is not None),
     )
@@ -186,6 +191,8 @@ class _Parts:
             split = read.whole(segment)
             if split.end <= split.start:
                 self.unwritten.append(segment)
+            elif (covered := read.summarized.segments.get(segment.base)) is not None:
+                self._add_covered(split, covered)
             elif why := _why_not(self._predicate, split, read.times, read.path):
                 self.skipped.append((segment, why))
             elif read.places is not None:
@@ -200,6 +207,15 @@ class _Parts:
         self.splits += pieces
         if not pieces:
             self.skipped.append((split.segment, self._inside if parts else "store time"))
+
+    def _add_covered(self, split: Split, covered: Covered) -> None:
+        """Add a segment of which a summary names the records."""
+        if covered.access == SUMMARY:
+            self.splits.append(replace(split, access=SUMMARY, share=covered.bytes / split.written, summary=covered.uri))
+        elif covered.access == SCAN:
+            self.splits.append(replace(split, access=SCAN, queues=(), share=1.0))
+        else:
+            self.skipped.append((split.segment, "summary"))
 
     def _add_seen(self, split: Split, places: Places) -> None:
         """Add the records of a segment that an earlier pass saw."""
@@ -301,7 +317,7 @@ def _why_not(predicate: Predicate, split: Split, times: Times, path: AccessPath)
 def cut(split: Split, most: int, share: float) -> list[Split]:
     """Even pieces with at most `most` bytes to read each; the last one extends to the end of the split."""
     # If its records are known, it needs little memory as a whole; if it is packed, each piece would unpack all before it.
-    if split.access == SEEN or split.segment.is_packed:
+    if split.access in (SEEN, SUMMARY) or split.segment.is_packed:
         return [split]
     pieces = max(1, -(-int(split.written * share) // most))
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]

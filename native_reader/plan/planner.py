@@ -12,6 +12,7 @@ from native_reader.plan.keys import BY_KEY, look_up_keys
 from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan, StoreRead, make_plan, whole_reads
 from native_reader.plan.planning import Planning
+from native_reader.plan.summarized import NOT_SUMMARIZED, summarized
 from native_reader.plan.times import Times, times_of
 from native_reader.predicate.outcomes import mentions
 from native_reader.predicate.tree import Predicate
@@ -48,6 +49,7 @@ def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> Stor
     store, access = read.store, planning.access
     if read.start is not None and read.end - read.start < TUNING.small_range:
         access = SCAN  # a small range, as in most stream batches, is faster to scan than to look up
+    covered = summarized(store, predicate, planning, read.end) if read.start is None else NOT_SUMMARIZED
     # Use queues and index for the whole log, even if only a part of it is read.
     lookup = look_up_keys(store, predicate, planning, access, read.end)
     path = AccessPath(why=BY_KEY) if lookup.is_sufficient else choose_access(store, lookup.predicate, access, read.end)
@@ -59,7 +61,7 @@ def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> Stor
     times = _times(store, read.end, predicate, planning) if is_timed else Times()
     is_compared = planning.compares and read.start is None  # a range is of a stream, and queues are behind a log that grows
     sides = compared_sides(store, read.end, read.stale, planning) if is_compared else None
-    return replace(read, store=store, path=path, lookup=lookup, times=times, sides=sides)
+    return replace(read, store=store, path=path, lookup=lookup, times=times, sides=sides, summarized=covered)
 
 
 def _times(store: StoreFiles, end: int, predicate: Predicate, planning: Planning) -> Times:

@@ -13,10 +13,12 @@ class Planning:
     """The defaults are those of the options.
 
     `time_skew_tolerance`: how far store times may step back, in microseconds. `lenient`: damage does not stop the read.
+    `summary`: its folder.
     `compares`: records are compared with the entries that name them.
     """
 
     access: str = AUTO
+    summary: str | None = None
     tail: str = AVAILABLE
     max_partition_bytes: int = 128 << 20
     min_partitions: int = 1

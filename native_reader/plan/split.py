@@ -28,6 +28,7 @@ class Split:
     `stale`: the bytes of old records after `end`.
     `end_follows_record`: a record, or the segment's blank, ends at `end`; otherwise damage may.
     `records`: the only records to read, if an earlier pass saw them: `plan.places`.
+    `summary`: the part that names the records to read: `plan.summarized`.
     `sides`: what to compare the records with, if damage is returned as rows.
     """
 
@@ -47,6 +48,7 @@ class Split:
     end_follows_record: bool = True
     records: bytes = b""
     sides: Sides | None = None
+    summary: str = ""
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -68,7 +70,8 @@ class Split:
         known = segment.base, segment.size, segment.identity, segment.framing
         where = self.start, self.stop, self.end, self.access, self.alone, self.border, self.follows
         cut = *where, self.stale, self.end_follows_record, *share
-        return _split, (self.store, uris, known, cut, *([(self.records, self.sides)] if self.records or self.sides is not None else ()))
+        more = self.records, self.sides, self.summary
+        return _split, (self.store, uris, known, cut, *([more] if any(more) else ()))
 
 
 def _split(
@@ -76,7 +79,7 @@ def _split(
     uris: tuple[str, ...],
     known: tuple[int, int, int, str],
     cut: tuple[Any, ...],
-    more: tuple[bytes, Sides | None] = (b"", None),
+    more: tuple[bytes, Sides | None, str] = (b"", None, ""),
 ) -> Split:
     uri, queue, *queues = (inside if "://" in inside or not inside else f"{store}/{inside}" for inside in uris)
     base, size, identity, framing = known

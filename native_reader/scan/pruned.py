@@ -22,6 +22,7 @@ from native_reader.plan.claims import QueueClaims, claims_within, left_of, may_w
 from native_reader.plan.estimate import TRUST, costs_of, is_too_small
 from native_reader.plan.places import SEEN, records_in
 from native_reader.plan.split import Split
+from native_reader.plan.summarized import SUMMARY, records_wanted
 from native_reader.predicate.outcomes import Known, Within, exactly, mentions
 from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import NO_DAMAGE, Damages
@@ -34,6 +35,7 @@ from native_reader.sides.directories import Directories
 from native_reader.sides.queues import Topic
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.window import Window
+from native_reader.summary.part import Unfit
 from native_reader.tuning import TUNING
 
 _FIRST_GROUP = 64 << 10
@@ -83,7 +85,7 @@ class Pruned:
 
     def __iter__(self) -> Iterator[Piece]:
         try:
-            ways = {TRUST: self._trusted, SEEN: self._seen}
+            ways = {TRUST: self._trusted, SEEN: self._seen, SUMMARY: self._summarized}
             yield from ways.get(self._split.access, self._unclaimed)()
         except ScanInstead as reason:
             yield from self._scanned(str(reason))
@@ -220,13 +222,23 @@ class Pruned:
     # Only what an earlier pass saw
 
     def _seen(self) -> Iterator[Piece]:
-        base = self._split.segment.base + self._frame
         offsets, sizes = records_in(self._split.records)
-        for group in Extents(offsets - base, offsets - base + sizes + self._frame).groups(_FIRST_GROUP, CHUNK, CHUNK):
+        yield from self._at(offsets - self._split.segment.base - self._frame, sizes, "a record is not where an earlier pass saw it")
+
+    def _summarized(self) -> Iterator[Piece]:
+        try:
+            positions, sizes = records_wanted(self._split.summary, self._split.store, self._split.segment, self._predicate)
+        except Unfit as reason:
+            raise Contradiction(f"the summary is not used: {reason}") from None
+        yield from self._at(positions, sizes, "a record is not where the summary has it")
+
+    def _at(self, positions: Numbers, sizes: Numbers, wrong: str) -> Iterator[Piece]:
+        """The records at those positions."""
+        for group in Extents(positions, positions + sizes + self._frame).groups(_FIRST_GROUP, CHUNK, CHUNK):
             try:
                 records = self._together(group)
             except Contradiction:
-                raise Contradiction("a record is not where an earlier pass saw it") from None
+                raise Contradiction(wrong) from None
             self._returned.append(records.heads["physical_offset"].astype(np.int64))
             yield Piece(records, NO_DAMAGE)
 

@@ -26,6 +26,7 @@ from native_reader.log.witness import is_live
 from native_reader.plan.beside import Sides
 from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.split import Split
+from native_reader.plan.summarized import SUMMARY
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, PROPERTIES, SENTENCES, Damage, Damages
 from native_reader.records.report import Account, Report, SegmentReport, counts_of
@@ -94,7 +95,7 @@ class Reading:
         self._of_records = Filter(predicate, of_records=True)
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
         self._only_counts = projection.unpacks_batches and not projection.columns and self._of_messages.is_empty
-        self._pruning = predicate if pruning is None else pruning
+        self._predicate, self._pruning = predicate, predicate if pruning is None else pruning
         self._doubted = self._compared_with(split.sides) if projection.has_damage_rows and split.sides is not None else None
         self._walk: ReadWalk | Pruned | None = None
         self._window: Window | None = None
@@ -132,7 +133,8 @@ class Reading:
                 first = CHUNK if split.follows else FIRST_CHUNK
                 self._walk = ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
             else:
-                self._walk = Pruned(window, split, begin, self._pruning, self._shared.directories, **limits)
+                pruning = self._predicate if split.access == SUMMARY else self._pruning  # a part covers the keys of its segment too
+                self._walk = Pruned(window, split, begin, pruning, self._shared.directories, **limits)
             for records, damages in self._walk:
                 if self._stopped:
                     return

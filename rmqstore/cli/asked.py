@@ -41,6 +41,7 @@ FLAGS = {
     "time_zone": "--time-zone",
     "columns": "--columns",
     "max_read_rate": "--rate",
+    "summary": "--summary",
 }
 """The options of the engine that have a name of their own here; `--option name=value` sets any."""
 
@@ -200,6 +201,7 @@ FILTERS: tuple[Decorator, ...] = (
         help="Only messages stored at this time or later: '2026-01-31 12:00:00Z'; or so long ago: 90m, 2h, 7d.",
     ),
     _option("ending_timestamp", metavar="TIME", callback=_moment, help="Only messages stored before this time."),
+    _option("summary", metavar="DIR", help="Read only what this summary names, where it covers the log: rmqstore index."),
 )
 WHERE: tuple[Decorator, ...] = (
     _option("where", "-w", metavar="SQL", help="Only rows for which this condition is true: \"kind = 'dlq'\"."),

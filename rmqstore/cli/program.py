@@ -24,6 +24,7 @@ COMMANDS = {
     "tail": "Print the newest messages, and new ones as they arrive.",
     "tables": "Print any other table: damage, segments, queues, consumer_offsets …",
     "explain": "Show what a read would look at, and why.",
+    "index": "Write a summary of a store, so that later reads find their messages without a scan.",
     "lag": "Which consumer groups are behind, since when, and what have they lost?",
     "export": "Write messages to Parquet, Arrow, JSON lines or CSV.",
     "rescue": "Save what can be read of a broken store, with a page about what was lost.",

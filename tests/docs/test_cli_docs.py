@@ -11,7 +11,7 @@ from support.documented import NOT_RUN, ROOT, commands_in, lasting, printed, wri
 
 from rmqstore.cli.program import COMMANDS
 
-NAMES = ("docs/recipes.md", "README.md", "README.zh.md")
+NAMES = ("docs/recipes.md", "docs/summary.md", "README.md", "README.zh.md")
 """tests/docs/test_blocks.py does the same with other pages."""
 
 

@@ -217,7 +217,7 @@ def test_a_path_can_be_a_uri_or_bytes(memory: MemoryStorage, tmp_path: Path) -> 
 
 
 def test_two_exports_at_once_are_refused(memory: MemoryStorage, tmp_path: Path) -> None:
-    with target.Target(tmp_path, ()), pytest.raises(nr.ExportError, match="another export is writing to this folder"):
+    with target.Target(tmp_path, ()), pytest.raises(nr.ExportError, match="another program is writing to this folder"):
         scan_of(memory).export(tmp_path)
     assert scan_of(memory).export(tmp_path).rows == COUNT
 

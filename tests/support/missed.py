@@ -46,7 +46,8 @@ def a_size_in_a_queue() -> Case:
 
 
 def two_entries_of_batches() -> Case:
-    log = log_of(numbered(each for number in range(8) for each in (batch(number, 5), message(number))), segment_size=8192)
+    begun = [each for number in range(8) for each in (batch(number, 5), message(number))]
+    log = log_of(numbered([*begun, *map(message, range(8, 40))]), segment_size=8192)
     files = files_of(log) | dispatched(log.placed, file=400)
     name = f"store/batchconsumequeue/batched/0/{0:020}"
     shrunk = changed(changed(files, name, 46 * 3 + 36, ">h", 3), name, 46 * 4 + 28, ">qh", 18, 7)
@@ -120,7 +121,9 @@ def a_prepared_message_that_no_index_names() -> Case:
 
 
 def a_batch_of_one_on_a_slave() -> Case:
-    return slave(0, 0, 1, 0), And((Compare(Column("topic"), "=", "batched"), ArrayContains(Column("keys"), "i2-0")))
+    return slave(0, 0, 1, 0, 0, 0, segment_size=2048), And(
+        (Compare(Column("topic"), "=", "batched"), ArrayContains(Column("keys"), "i2-0"))
+    )
 
 
 def a_first_time() -> Case:

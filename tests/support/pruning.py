@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -23,9 +25,22 @@ _START = 1_700_000_000_000_000
 class AccessRead:
     """One read: its plan, its rows, and the ways in which they were read."""
 
-    def __init__(self, files: Files, predicate: Predicate, access: str, most: int = 1 << 20, *, fail_on_data_loss: bool = True) -> None:
-        options = MessageOptions(access=access, max_partition_bytes=most, time_skew_tolerance=0, fail_on_data_loss=fail_on_data_loss)
+    def __init__(
+        self,
+        files: Files,
+        predicate: Predicate,
+        access: str,
+        most: int = 1 << 20,
+        *,
+        fail_on_data_loss: bool = True,
+        summary: Path | None = None,
+    ) -> None:
+        """`summary`: an empty folder. A summary of the store is written there first, and used."""
         memory = in_memory(files)  # gone without a reference
+        if summary is not None:
+            nr.open(memory.url).index(summary)
+        how: dict[str, Any] = {"max_partition_bytes": most, "time_skew_tolerance": 0, "summary": summary}
+        options = MessageOptions(access=access, fail_on_data_loss=fail_on_data_loss, **how)
         self.plan = Scan(nr.open(memory.url).stores, options, predicate).plan()
         self.run = Run(self.plan, _WHICH)
         self.rows = Counter((row["physical_offset"], row["inner_index"]) for batch in self.run for row in batch.to_pylist())

@@ -14,7 +14,7 @@ def batch(number: int, count: int) -> Message:
     return Message(topic="batched", body=packed, sys_flag=INNER_BATCH, store_timestamp=1_700_000_000_000 + number)
 
 
-def slave(*counts: int) -> Files:
+def slave(*counts: int, segment_size: int = 16384) -> Files:
     """Inner batches with `counts` messages, between ordinary messages. A count of 0 is a single message of the same topic."""
     messages = []
     for number, count in enumerate(counts):
@@ -23,5 +23,5 @@ def slave(*counts: int) -> Files:
             batch(number, count) if count else message(100 + number, topic="batched"),
             message(2 * number + 1),
         ]
-    log = log_of(numbered(messages), segment_size=16384)
+    log = log_of(numbered(messages), segment_size=segment_size)
     return files_of(log) | dispatched(log.placed, file=4000, slave=True) | indexed(log.placed)

@@ -1,0 +1,189 @@
+"""Writes the summary of a store: one pass over each full segment that has no part yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from time import monotonic
+
+import numpy as np
+
+from native_reader.errors import StoreDamaged
+from native_reader.export.target import Target
+from native_reader.layout.properties import CRC_NAME, CRC_SIZE, VALUE_END
+from native_reader.layout.record import INNER_BATCH, Bytes, Mask, Records, unsigned_at
+from native_reader.log.witness import is_live
+from native_reader.plan.ends import find_ends
+from native_reader.plan.planning import Planning
+from native_reader.plan.summarized import parts_in
+from native_reader.records.report import Account
+from native_reader.records.walk import CHUNK, ReadWalk
+from native_reader.scan.progress import Meter, Watch
+from native_reader.storage.local import LocalPath
+from native_reader.storage.paths import uri_of
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.window import ReadRate, Window
+from native_reader.summary.making import NOTHING, Place, Seen, Tables, tables_of, write_groups, write_numbers
+from native_reader.summary.part import VERSION, Content, End, Facts, end_at
+from native_reader.text import counted, size_of
+from native_reader.verify.marks import Marks, new_marker
+
+_MARKED_AT_ONCE = 1 << 17
+_HASHED_DAMAGE = 64 << 10
+_LABEL = int.from_bytes(CRC_NAME, "little")
+
+
+@dataclass(slots=True)
+class Indexed:
+    """What a run did.
+
+    Attributes:
+        written: The names of the segments that got a part.
+        kept: The names of the segments that had one.
+        damaged: Those of `written` with damage. They are read as if they had no part.
+        left_out: The names of the other segments: the newest ones, which are not full, and packed ones.
+        bytes_read: The bytes of the log that were read.
+        bytes_written: The bytes of the files that were written.
+
+    Examples:
+        >>> nr.open("store").index("summary").written
+        ['00000000000000000000', '00000000000000032768', '00000000000000065536']
+    """
+
+    written: list[str]
+    kept: list[str]
+    damaged: list[str]
+    left_out: list[str]
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+    def lines(self) -> Iterator[str]:
+        """Say it in a few lines."""
+        files = f"{counted(len(self.written), 'part')} in files of {size_of(self.bytes_written)} in all"
+        yield f"written: {files}, from {size_of(self.bytes_read)} of the log"
+        if self.kept:
+            yield f"kept: {counted(len(self.kept), 'part')}"
+        if self.damaged:
+            yield f"not used: {counted(len(self.damaged), 'segment')} with damaged bytes, from {self.damaged[0]}"
+        if self.left_out:
+            yield f"left out: {counted(len(self.left_out), 'segment')}, from {self.left_out[0]}: not full yet, or packed"
+
+
+def index(store: StoreFiles, path: LocalPath, progress: Watch = False, rate: int | None = None) -> Indexed:
+    """Write the parts that are missing."""
+    (end,) = find_ends((store,), Planning(lenient=True, fail_on_data_loss=False)).values()
+    with Target(path, (store,)) as target:
+        for each in target.temporaries():
+            target.discard(each)
+        full = [segment for segment in store.segments[:-1] if segment.end <= end.offset and not segment.is_packed]
+        parts = parts_in(uri_of(path), full)
+        done = Indexed([], [], [], [])
+        done.kept = [segment.name for segment in full if parts.has_current(segment)]
+        done.left_out = [segment.name for segment in store.segments if segment not in full]
+        waiting = [segment for segment in full if not parts.has_current(segment)]
+        with Meter(progress, sum(segment.size for segment in waiting), monotonic) as meter:
+            for segment in waiting:
+                part = meter.part(segment.size)
+                _Pass(segment, is_live=is_live(store.uri), rate=rate).write(target, done)
+                part.end(0)
+        target.remove_temporary_folder()
+    return done
+
+
+class _Pass:
+    """One pass over a segment."""
+
+    def __init__(self, segment: Segment, *, is_live: bool, rate: int | None) -> None:
+        self._segment, self._is_live, self._rate = segment, is_live, rate
+        self._pieces, self._places = list[Seen](), list[Place]()
+        self._rows = 0
+
+    def write(self, target: Target, done: Indexed) -> None:
+        """Read the segment, and write its part."""
+        segment = self._segment
+        with storage_of(segment.uri).open(segment.uri) as file:
+            written = file.written()
+            account, last, largest = self._read()
+            has_damage = account.record_bytes + account.blank_bytes != segment.size
+            if has_damage:
+                self._pieces.clear()
+            seen = Seen._make(map(np.concatenate, zip(NOTHING, *self._pieces, strict=True)))
+            first = int(seen.size[0]) + segment.frame if len(seen.size) else 0
+            ends = (end_at(file, 0, _HASHED_DAMAGE),) if has_damage else (end_at(file, 0, first), end_at(file, *last))
+        facts = self._facts(account, written, ends, largest, has_damage=has_damage)
+        done.bytes_written += _written(target, segment, tables_of(seen, self._places), facts)
+        done.bytes_read += segment.size
+        done.written.append(segment.name)
+        done.damaged += [segment.name] if has_damage else []
+
+    def _facts(self, account: Account, written: int, ends: tuple[End, ...], largest: int, *, has_damage: bool) -> Facts:
+        segment = self._segment
+        return Facts(
+            version=VERSION,
+            segment=segment.name,
+            size=segment.size,
+            identity=segment.identity,
+            framing=segment.framing,
+            written=written,
+            has_damage=has_damage,
+            records=account.records,
+            record_bytes=account.record_bytes,
+            blank_bytes=account.blank_bytes,
+            largest=largest,
+            ends=ends,
+            files={},
+        )
+
+    def _read(self) -> tuple[Account, tuple[int, int], int]:
+        """The account, the last record and the size of the largest one. The account does not have all bytes if some are damaged."""
+        segment, marker, largest = self._segment, new_marker(), 0
+        pace = None if self._rate is None else ReadRate(self._rate)
+        opaque = list[Mask]()
+        with Window(segment, CHUNK, pace=pace, leave_no_trace=self._is_live) as window:
+            window.will_read(0, segment.size)
+            walk = ReadWalk(window, 0, segment.size, segment.size, max_record_bytes=segment.size, hands_over=False)
+            try:
+                for records, _ in walk:
+                    largest = max(largest, records.largest)
+                    opaque.append(_opaque(window.u8, records))
+                    if marker.add(window.u8, records) >= _MARKED_AT_ONCE:
+                        self._keep(Marks._make(marker.taken()), opaque)
+                        opaque = []
+            except StoreDamaged:
+                return Account(), (0, 0), 0
+        self._keep(Marks._make(marker.taken()), opaque)
+        return walk.account, walk.last_record or (0, 0), largest
+
+    def _keep(self, marks: Marks, opaque: list[Mask]) -> None:
+        self._places += marks.places
+        position = marks.offset - self._segment.base - self._segment.frame
+        odd = np.concatenate([*opaque, np.zeros(0, np.bool_)]) | (marks.flags & INNER_BATCH != 0)
+        keys = marks.key_row + self._rows, marks.key.astype(np.int32)
+        self._pieces.append(Seen(position, marks.size, marks.time, marks.queue_offset, marks.place, odd, *keys))
+        self._rows += len(position)
+
+
+def _opaque(u8: Bytes, records: Records) -> Mask:
+    """Whether a checksum follows the last value without a separator, as in batches from older clients: it then is part of a key's hash."""
+    at = records.properties_at + records.properties_size - CRC_SIZE
+    at = np.where(records.properties_size > CRC_SIZE, at, 1)
+    odd: Mask = (unsigned_at(u8, len(CRC_NAME))[at] == np.uint64(_LABEL)) & (u8[at - 1] != VALUE_END)
+    return odd
+
+
+def _written(target: Target, segment: Segment, tables: Tables, facts: Facts) -> int:
+    """Write the files of a part, that of groups last: without it, the others are no part. Returns their size."""
+    files = dict[str, Content]()
+    for name, table in (("records", tables.records), ("keys", tables.keys)):
+        with target.create(name) as sink:
+            write_numbers(table, sink)
+        files[name] = Content(*target.flush(name))
+    with target.create("groups") as sink:
+        write_groups(tables.groups, replace(facts, files=files), sink)
+    groups = Content(*target.flush("groups"))
+    stem = f"{segment.name}-{groups.checksum:08x}"
+    for name in ("records", "keys", "groups"):
+        target.remove(f"{stem}.{name}.parquet")
+        target.publish([(name, f"{stem}.{name}.parquet")])
+    return groups.size + sum(each.size for each in files.values())

@@ -1,0 +1,278 @@
+"""Answers from a summary: which segments it covers, what a predicate may match there, and where those records are.
+
+A part knows every record of its segment. So what it does not name cannot match, and queues, index files and store times of heads are
+not asked. What it does not cover is read as if there were no summary.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from native_reader.layout.index_entry import key_hash
+from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
+from native_reader.plan.claims import ORIGINS, facts_of_topic
+from native_reader.plan.estimate import SCAN, Costs, costs_of_positions
+from native_reader.plan.keys import at_offsets, by_id, keys_of, offsets_of
+from native_reader.plan.planning import Planning
+from native_reader.predicate.outcomes import Known, Within, exactly, may_be_true, mentions
+from native_reader.predicate.tree import Predicate, leaves, rewritten
+from native_reader.storage.paths import uri_of
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.threads import map_files
+from native_reader.summary.part import NAME, UNFIT, Part, Unfit, read_part
+from native_reader.text import counted
+
+SUMMARY = "summary"
+"""The access of a split that reads the records that its part names. It is chosen for whole segments, never by users."""
+_NARROWED = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "store_timestamp")
+_SLICES = 16
+_MOST_GROUPS = 2_000
+_MOST_MILLISECONDS = 2**62 // 1000
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+class Covered(NamedTuple):
+    """How a segment with a part is read. `uri`: its part. `access`: SUMMARY, or SCAN if that costs less; None if no record can match.
+
+    `records`, `bytes`: about how many match.
+    """
+
+    uri: str
+    access: str | None
+    records: int
+    bytes: int
+    costs: Costs
+
+
+@dataclass(frozen=True, slots=True)
+class Summarized:
+    """What a summary covers of one store. `segments`: by first offset. `why`: why it does not cover the others."""
+
+    segments: Mapping[int, Covered] = field(default_factory=dict)
+    why: tuple[str, ...] = ()
+
+
+NOT_SUMMARIZED = Summarized()
+
+
+class Parts:
+    """The parts in a folder that are named after some segments."""
+
+    def __init__(self, uris: Mapping[str, Sequence[str]]) -> None:
+        self._uris = uris
+
+    def part_of(self, segment: Segment) -> Part:
+        """The part that fits a segment. Raises Unfit: why none does."""
+        reason = Unfit("no part")
+        for uri in self._uris.get(segment.name, ()):
+            try:
+                return read_part(uri, segment)
+            except Unfit as unfit:
+                reason = unfit
+        raise reason
+
+    def has_current(self, segment: Segment) -> bool:
+        """Whether a segment needs no new part. One with damage has a part without records."""
+        try:
+            part = self.part_of(segment)
+            part.check_files()
+        except Unfit as unfit:
+            return unfit.said.kind == "damage"
+        return True
+
+
+def parts_in(folder: str, segments: Sequence[Segment]) -> Parts:
+    """The parts of these segments. A folder that cannot be listed has none."""
+    names, uris = {segment.name for segment in segments}, dict[str, list[str]]()
+    try:
+        entries = storage_of(folder).list(folder)
+    except OSError:
+        entries = []
+    for entry in entries:
+        found = NAME.fullmatch(entry.name)
+        if entry.is_file and found is not None and found[1] in names:
+            uris.setdefault(found[1], []).append(f"{folder}/{entry.name}")
+    return Parts(uris)
+
+
+def summarized(store: StoreFiles, predicate: Predicate, planning: Planning, end: int) -> Summarized:
+    """What the summary of a read covers of a store whose log ends at `end`."""
+    if planning.summary is None or planning.access == SCAN:
+        return NOT_SUMMARIZED
+    if planning.compares:
+        return Summarized(why=("mode=PERMISSIVE compares each record with the entries that name it",))
+    if not (mentions(predicate, *_NARROWED) or any(map(keys_of, leaves(predicate)))):
+        return Summarized(why=("no condition on topic, queue, queue offset, store time or key",))
+    full = [segment for segment in store.segments[:-1] if segment.end <= end and not segment.is_packed]
+    parts, topics = parts_in(uri_of(planning.summary), full), _Topics(store.uri, predicate)
+    found = map_files(partial(_covered, parts, topics, planning), full)
+    why = Counter(each for each in found if isinstance(each, str))
+    lines = tuple(f"{counted(count, 'segment')}: {text}" for text, count in why.most_common())
+    return Summarized({segment.base: each for segment, each in zip(full, found, strict=True) if isinstance(each, Covered)}, lines)
+
+
+class _Topics:
+    """What a predicate says of a store's topics, each asked once."""
+
+    def __init__(self, store: str, predicate: Predicate) -> None:
+        self.predicate = predicate
+        self.without_keys = rewritten(predicate, lambda leaf: at_offsets(()) if keys_of(leaf) or by_id(leaf) is not None else None)
+        self.has_keys = self.without_keys != predicate
+        self._store, self._known = store, dict[bytes, bool]()
+
+    def facts(self, segment: Segment) -> dict[str, Known]:
+        """What all records of a segment have in common."""
+        offsets = Within(segment.base, segment.end)
+        return {"store": exactly(self._store), "segment": exactly(segment.name), "physical_offset": offsets}
+
+    def may_match(self, topic: bytes) -> bool:
+        """Whether messages of a topic may match."""
+        if topic not in self._known:
+            facts = {"store": exactly(self._store), **_facts_of_name(topic)}
+            self._known[topic] = bool(may_be_true(self.predicate, facts))
+        return self._known[topic]
+
+
+def _covered(parts: Parts, topics: _Topics, planning: Planning, segment: Segment) -> Covered | str:
+    try:
+        part = parts.part_of(segment)
+        if part.facts.largest > planning.max_record_bytes:
+            raise Unfit("large")
+        groups = _groups_of(part, topics)
+        if len(groups) > _MOST_GROUPS:
+            raise Unfit("many")
+    except Unfit as unfit:
+        return unfit.said.text(UNFIT)
+    records, size, may_match = 0.0, 0.0, False
+    for group in groups:
+        facts = {**topics.facts(segment), **group.facts, **group.slices(segment)}
+        share = float(np.mean(may_be_true(topics.without_keys, facts)))
+        may_match = may_match or share > 0 or (topics.has_keys and bool(np.any(may_be_true(topics.predicate, facts))))
+        records, size = records + share * group.records, size + share * group.bytes
+    costs = costs_of_positions(segment.uri, segment.size, part.facts.records, records, size)
+    access = None if not may_match else SCAN if costs.favor_scan else SUMMARY
+    return Covered(f"{part.uri}.groups.parquet", access, round(records), round(size), costs)
+
+
+class _Group(NamedTuple):
+    """The records of one topic and queue. `first`: their first row."""
+
+    facts: dict[str, Known]
+    topic: bytes
+    first: int
+    records: int
+    bytes: int
+    opaque: int
+    times: tuple[int, int]
+
+    def slices(self, segment: Segment) -> dict[str, Known]:
+        """Facts about the records in each of some slices of the segment, if they are spread evenly over it and its times: to estimate."""
+        edges = [segment.base + segment.size * each // _SLICES for each in range(_SLICES + 1)]
+        facts: dict[str, Known] = {"physical_offset": Within(np.array(edges[:-1]), np.array(edges[1:]))}
+        low, high = self.times
+        if -_MOST_MILLISECONDS <= low <= high <= _MOST_MILLISECONDS:
+            times = np.array([low * 1000 + (high - low) * 1000 * each // _SLICES for each in range(_SLICES + 1)], np.int64)
+            facts["store_timestamp"] = Within(times[:-1], times[1:], nullable=True)
+        return facts
+
+
+def _groups_of(part: Part, topics: _Topics) -> list[_Group]:
+    """The groups whose topics may match."""
+    groups = part.groups
+    names = groups["topic"].combine_chunks().dictionary_encode()
+    wanted = np.array([topics.may_match(name) for name in names.dictionary.to_pylist()], np.bool_)
+    counts = groups["records"].to_numpy()
+    firsts = np.cumsum(counts) - counts
+    chosen = np.flatnonzero(wanted[names.indices.to_numpy()]) if len(groups) else np.empty(0, np.intp)
+    found = []
+    for first, row in zip(firsts[chosen].tolist(), groups.take(chosen).to_pylist(), strict=True):
+        facts = {**_facts_of_name(row["topic"]), "queue_id": exactly(row["queue_id"])}
+        if not row["opaque"]:  # the messages of an inner batch have numbers of their own
+            facts["queue_offset"] = Within(row["first_queue_offset"], row["last_queue_offset"])
+        times = row["first_time"], row["last_time"]
+        found.append(_Group(facts, row["topic"], first, row["records"], row["bytes"], row["opaque"], times))
+    return found
+
+
+def _facts_of_name(topic: bytes) -> dict[str, Known]:
+    name = topic.decode("utf-8", "replace")
+    return {} if _REPLACEMENT in name else facts_of_topic(name)
+
+
+def records_wanted(uri: str, store: str, segment: Segment, predicate: Predicate) -> tuple[Numbers, Numbers]:
+    """The positions and sizes of the records of a segment that may match, in log order. Raises Unfit if its part changed since the plan."""
+    part, topics = read_part(uri, segment), _Topics(store, predicate)
+    try:
+        hits, pieces = _hits(part, topics, segment), list[tuple[_Group, Numbers]]()
+        for group in _groups_of(part, topics):
+            rows = _rows_of(group, hits, topics, segment)
+            pieces += [(group, rows)] if len(rows) else []
+        if not pieces:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        every = np.concatenate([rows for _, rows in pieces])
+        positions, sizes, times = part.records_at(every, "position", "size", "time")
+        chosen = np.zeros(len(every), np.bool_)
+        begin = 0
+        for group, rows in pieces:
+            each = slice(begin, begin := begin + len(rows))
+            chosen[each] = _may_match(group, topics, segment, (positions[each], times[each]), np.isin(rows, hits))
+    except (pa.ArrowException, KeyError):
+        raise Unfit("contradiction") from None
+    except OSError:
+        raise Unfit("unreadable part") from None
+    order = np.argsort(positions[chosen], kind="stable")
+    return _inside(positions[chosen][order], sizes[chosen][order], segment)
+
+
+def _hits(part: Part, topics: _Topics, segment: Segment) -> Numbers:
+    """The rows of records that may have one of the wanted keys or ids."""
+    if not topics.has_keys:
+        return np.empty(0, np.int64)
+    keys = {key for leaf in leaves(topics.predicate) for key in keys_of(leaf)}
+    names = {group.topic.decode("utf-8", "replace") for group in _groups_of(part, topics)}
+    hits = part.rows_with(np.array([key_hash(name, key) for name in names for key in keys], np.int64))
+    begin = segment.base + segment.frame
+    offsets = [offset - begin for leaf in leaves(topics.predicate) for offset in offsets_of(leaf) if begin <= offset < segment.end]
+    if offsets:  # an id of this segment
+        (positions,) = part.records_at(np.arange(part.facts.records), "position")
+        hits = np.union1d(hits, np.flatnonzero(np.isin(positions, offsets)))
+    return hits
+
+
+def _rows_of(group: _Group, hits: Numbers, topics: _Topics, segment: Segment) -> Numbers:
+    """The rows of a group that are looked at."""
+    stop = group.first + group.records
+    if topics.has_keys and not group.opaque and not np.any(may_be_true(topics.without_keys, {**topics.facts(segment), **group.facts})):
+        return hits[np.searchsorted(hits, group.first) : np.searchsorted(hits, stop)]
+    return np.arange(group.first, stop)
+
+
+def _may_match(group: _Group, topics: _Topics, segment: Segment, of_records: tuple[Numbers, Numbers], is_hit: Mask) -> Mask:
+    """Which of these records of a group may match. `of_records`: their positions and times."""
+    positions, times = of_records
+    facts: dict[str, Known] = {**topics.facts(segment), **group.facts, "physical_offset": exactly(positions + segment.base + segment.frame)}
+    if len(times) and -_MOST_MILLISECONDS <= times.min() <= times.max() <= _MOST_MILLISECONDS:
+        facts["store_timestamp"] = Within(times * 1000, times * 1000, nullable=True)
+    chosen = may_be_true(topics.predicate, facts)
+    if topics.has_keys and not group.opaque:
+        chosen = np.where(is_hit, chosen, may_be_true(topics.without_keys, facts))
+    result: Mask = np.broadcast_to(chosen, len(positions))
+    return result
+
+
+def _inside(positions: Numbers, sizes: Numbers, segment: Segment) -> tuple[Numbers, Numbers]:
+    """The same, if records can be there: one after the other, inside the segment."""
+    ends = positions + sizes + segment.frame
+    if len(positions) and (
+        sizes.min() < SMALLEST_RECORD or positions[0] < 0 or ends[-1] > segment.size or (ends[:-1] > positions[1:]).any()
+    ):
+        raise Unfit("contradiction")
+    return positions, sizes

@@ -1,0 +1,81 @@
+"""Makes the tables of a part from the numbers and hashes of the records of one segment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from native_reader.layout.record import Index, Mask
+from native_reader.summary.part import FACTS, GROUPS, KEYS, RECORDS, ROWS_AT_ONCE, Facts
+
+Place = tuple[bytes, int]
+Ints = NDArray[np.signedinteger[Any]]
+
+
+class Seen(NamedTuple):
+    """What a pass saw of records, in log order. `place`: the number of their topic and queue. `key_row`: the record of each key."""
+
+    position: Ints
+    size: Ints
+    time: Ints
+    queue_offset: Ints
+    place: Ints
+    opaque: Mask
+    key_row: Ints
+    key: Ints
+
+
+_WIDE, _NARROW = np.empty(0, np.int64), np.empty(0, np.int32)
+NOTHING = Seen(_WIDE, _NARROW, _WIDE, _WIDE, _NARROW, np.empty(0, np.bool_), _WIDE, _NARROW)
+
+
+class Tables(NamedTuple):
+    """The tables of a part."""
+
+    groups: pa.Table
+    records: pa.Table
+    keys: pa.Table
+
+
+def tables_of(seen: Seen, places: Sequence[Place]) -> Tables:
+    """The tables of a segment. `places`: topic and queue id by number."""
+    order: Index = np.argsort(seen.place, kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    records = [column[order] for column in (seen.position, seen.size, seen.time)]
+    by_hash = np.argsort(seen.key, kind="stable")
+    keys = [seen.key[by_hash], rank[seen.key_row[by_hash]]]
+    return Tables(_groups(seen, order, places), pa.table(records, schema=RECORDS), pa.table(keys, schema=KEYS))
+
+
+def _groups(seen: Seen, order: Index, places: Sequence[Place]) -> pa.Table:
+    counts = np.bincount(seen.place, minlength=len(places))
+    present = np.flatnonzero(counts)
+    firsts = (np.cumsum(counts) - counts)[present]
+    columns = [pa.array([places[place][0] for place in present.tolist()], pa.binary())]
+    columns += [np.array([places[place][1] for place in present.tolist()], np.int64), counts[present]]
+    columns += [_reduced(np.add, values[order], firsts) for values in (seen.size, seen.opaque.astype(np.int64))]
+    for values in (seen.time, seen.queue_offset):
+        columns += [_reduced(each, values[order], firsts) for each in (np.minimum, np.maximum)]
+    return pa.table(columns, schema=GROUPS)
+
+
+def _reduced(function: np.ufunc, values: Ints, firsts: Index) -> Ints:
+    reduced: Ints = function.reduceat(values, firsts) if len(firsts) else values
+    return reduced
+
+
+def write_groups(groups: pa.Table, facts: Facts, sink: object) -> None:
+    """Write the file of groups."""
+    pq.write_table(groups.replace_schema_metadata({FACTS: facts.to_json()}), sink, compression="zstd")
+
+
+def write_numbers(table: pa.Table, sink: object) -> None:
+    """Write the file of records or keys. Differences of neighbours are small, and take few bits."""
+    encoding = dict.fromkeys(table.column_names, "DELTA_BINARY_PACKED")
+    pq.write_table(table, sink, row_group_size=ROWS_AT_ONCE, compression="zstd", use_dictionary=False, column_encoding=encoding)

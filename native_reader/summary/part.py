@@ -1,0 +1,242 @@
+"""A part of a summary: where one full segment has the records of each topic and queue, and of each key.
+
+It is three Parquet files. `groups` is small, so plans read it: it names the segment and the other two, and has its own checksum in its
+name. The rows of `records` are sorted by group, those of `keys` by hash.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from native_reader.layout.record import Numbers
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment
+from native_reader.text import Said, say
+
+GROUPS = pa.schema(
+    [
+        ("topic", pa.binary()),
+        *((name, pa.int64()) for name in ("queue_id", "records", "bytes", "opaque")),
+        *((name, pa.int64()) for name in ("first_time", "last_time", "first_queue_offset", "last_queue_offset")),
+    ]
+)
+"""`bytes`: without frames. `opaque`: how many records may have keys or queue offsets that are not here. Times are in milliseconds."""
+RECORDS = pa.schema([(name, pa.int64()) for name in ("position", "size", "time")])
+KEYS = pa.schema([(name, pa.int64()) for name in ("hash", "row")])
+ROWS_AT_ONCE = 1 << 16
+"""The rows of a row group: the least that is decoded."""
+NAME = re.compile(r"([0-9]{20})-([0-9a-f]{8})\.groups\.parquet")
+FACTS = b"rmqstore.summary"
+VERSION = 1
+_MOST_GROUPS = 64 << 20
+_MOST_END = 1 << 20
+_MOST_KEPT = 64
+
+UNFIT = {
+    "no part": "the summary has no part for it",
+    "other version": "another version of rmqstore wrote its part",
+    "damaged part": "a checksum of its part is wrong: the part was changed or not written to the end",
+    "unreadable part": "its part cannot be read",
+    "contradiction": "its part contradicts itself",
+    "other segment": "its part is of another file",
+    "changed": "it was changed after its part was written",
+    "damage": "it has damaged bytes",
+    "many": "too many of its queues may match",
+    "large": "it has a record that is larger than max_record_bytes",
+}
+"""Why a segment is not read by its part, by kind, in English."""
+
+
+class Unfit(Exception):
+    """A part that is not used. `said`: why."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(UNFIT[kind])
+        self.said: Said = say(kind)
+
+
+class Content(NamedTuple):
+    """A file of a part: its size and CRC-32."""
+
+    size: int
+    checksum: int
+
+
+class End(NamedTuple):
+    """The first or the last bytes of a segment that have a checksum: of its first and its last record."""
+
+    position: int
+    size: int
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a part says of its segment as a whole. `has_damage`: it has no groups, and the segment is read without it."""
+
+    version: int
+    segment: str
+    size: int
+    identity: int
+    framing: str
+    written: int
+    has_damage: bool
+    records: int
+    record_bytes: int
+    blank_bytes: int
+    largest: int
+    ends: tuple[End, ...]
+    files: Mapping[str, Content]
+
+    def to_json(self) -> bytes:
+        """As the file of groups has it."""
+        return json.dumps({each.name: getattr(self, each.name) for each in fields(self)}).encode()
+
+    @staticmethod
+    def from_json(text: bytes) -> Facts:
+        """What `to_json` made. Raises KeyError, TypeError or ValueError for anything else."""
+        given = json.loads(text)
+        if given["version"] != VERSION:
+            raise Unfit("other version")
+        ends = tuple(End(*map(int, each)) for each in given.pop("ends"))
+        files = {name: Content(*map(int, each)) for name, each in given.pop("files").items()}
+        return Facts(**given, ends=ends, files=files)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part whose groups were read and are right. `uri`: of its files, without the ends of their names."""
+
+    uri: str
+    facts: Facts
+    groups: pa.Table
+
+    def check_files(self) -> None:
+        """Raise Unfit unless its other files are there and right."""
+        for name, expected in self.facts.files.items():
+            _content(f"{self.uri}.{name}.parquet", expected.size, expected.checksum)
+
+    def records_at(self, rows: Numbers, *columns: str) -> list[Numbers]:
+        """Columns of these rows of `records`, which ascend."""
+        return _taken(self._opened("records", RECORDS), rows, columns)
+
+    def rows_with(self, hashes: Numbers) -> Numbers:
+        """The rows of records with a key of such a hash, in order."""
+        file = self._opened("keys", KEYS)
+        wanted, found = np.unique(hashes), [np.empty(0, np.int64)]
+        for group in range(file.metadata.num_row_groups):
+            bounds = file.metadata.row_group(group).column(0).statistics
+            if bounds is None or np.searchsorted(wanted, bounds.min) < np.searchsorted(wanted, bounds.max, side="right"):
+                known, rows = _columns(file.read_row_group(group, use_threads=False))
+                found.append(rows[np.isin(known, wanted)])
+        rows = np.unique(np.concatenate(found))
+        if len(rows) and not 0 <= rows[0] <= rows[-1] < self.facts.records:
+            raise Unfit("contradiction")
+        return rows
+
+    def _opened(self, name: str, schema: pa.Schema) -> Any:
+        expected = self.facts.files[name]
+        return _parsed(_content(f"{self.uri}.{name}.parquet", expected.size, expected.checksum), schema)
+
+
+def read_part(uri: str, segment: Segment) -> Part:
+    """The part at the URI of its file of groups. Raises Unfit unless it is whole and fits the segment as it is on the disk."""
+    found = NAME.fullmatch(uri.rpartition("/")[2])
+    if found is None:
+        raise Unfit("other segment")
+    try:
+        return _fitting(_part(uri, int(found[2], 16), segment), segment)
+    except (pa.ArrowException, KeyError, TypeError, ValueError):
+        raise Unfit("contradiction") from None
+    except OSError:
+        raise Unfit("unreadable part") from None
+
+
+def _part(uri: str, checksum: int, segment: Segment) -> Part:
+    with storage_of(uri).open(uri) as file:
+        facts, groups = _groups(uri, checksum, file.size(), file.identity(), file.written())
+    if len(groups) > max(0, facts.records) or max(content.size for content in facts.files.values()) > max(segment.size, _MOST_END):
+        raise Unfit("contradiction")
+    return Part(uri.removesuffix(".groups.parquet"), facts, groups)
+
+
+@lru_cache(_MOST_KEPT)
+def _groups(uri: str, checksum: int, *stamp: int) -> tuple[Facts, pa.Table]:
+    """A file of groups: a plan needs it, and then the read. `stamp`: what changes with the file."""
+    file = _parsed(_content(uri, None, checksum), GROUPS)
+    facts = Facts.from_json((file.schema_arrow.metadata or {})[FACTS])
+    return facts, file.read(use_threads=False)
+
+
+def _fitting(part: Part, segment: Segment) -> Part:
+    facts = part.facts
+    if (facts.segment, facts.size, facts.identity, facts.framing) != (segment.name, segment.size, segment.identity, segment.framing):
+        raise Unfit("other segment")
+    with storage_of(segment.uri).open(segment.uri) as file:
+        if (
+            file.size() != segment.size
+            or file.written() != facts.written
+            or any(end != end_at(file, end.position, end.size) for end in facts.ends)
+        ):
+            raise Unfit("changed")
+    if facts.has_damage:
+        raise Unfit("damage")
+    counts = [int(np.sum(part.groups[name].to_numpy())) for name in ("records", "bytes")]
+    whole = facts.record_bytes + facts.blank_bytes
+    if counts != [facts.records, facts.record_bytes - segment.frame * facts.records] or whole != segment.size:
+        raise Unfit("contradiction")
+    return part
+
+
+def end_at(file: Any, position: int, size: int) -> End:
+    """The bytes of an open segment at one of its ends; of a large record only the first."""
+    size = max(0, min(size, _MOST_END))
+    (content,) = file.read_ranges([(max(0, position), size)])
+    return End(position, size, zlib.crc32(content))
+
+
+def _content(uri: str, size: int | None, checksum: int) -> bytes:
+    with storage_of(uri).open(uri) as file:
+        there = file.size()
+        if size is not None and there != size:
+            raise Unfit("damaged part")
+        if size is None and there > _MOST_GROUPS:
+            raise Unfit("contradiction")
+        (content,) = file.read_ranges([(0, there)])
+    if zlib.crc32(content) != checksum:
+        raise Unfit("damaged part")
+    return content
+
+
+def _parsed(content: bytes, schema: pa.Schema) -> Any:
+    file = pq.ParquetFile(pa.BufferReader(content))
+    if file.schema_arrow.remove_metadata() != schema:
+        raise Unfit("contradiction")
+    return file
+
+
+def _columns(table: pa.Table) -> list[Numbers]:
+    return [column.to_numpy() for column in table.columns]
+
+
+def _taken(file: Any, rows: Numbers, columns: tuple[str, ...]) -> list[Numbers]:
+    """Columns of these rows. Decodes only the row groups that have them."""
+    groups = rows // ROWS_AT_ONCE
+    needed = np.unique(groups)
+    if not len(rows) or rows[0] < 0 or rows[-1] >= file.metadata.num_rows:
+        raise Unfit("contradiction")
+    table = file.read_row_groups(needed.tolist(), columns=list(columns), use_threads=False)
+    places = np.searchsorted(needed, groups) * ROWS_AT_ONCE + rows % ROWS_AT_ONCE
+    if len(table) <= int(places[-1]):
+        raise Unfit("contradiction")
+    return [column[places] for column in _columns(table.select(list(columns)))]
