@@ -108,6 +108,8 @@ class StoreRead:
     """The only records to read, if an earlier pass saw them."""
     sides: Sides | None = None
     """What to compare the records with."""
+    starts: tuple[int, ...] = ()
+    """Offsets at which records certainly start, ascending."""
 
     def gaps(self) -> list[tuple[int, int]]:
         """The ranges of offsets from `start` to `end` that no file covers."""
@@ -131,7 +133,10 @@ class StoreRead:
 def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) -> list[StoreRead]:
     """A read of each log from its start to its end."""
     checked = ((store, ends[store.uri]) for store in stores)
-    return [StoreRead(store, at.offset, stale=at.stale, lost=at.lost, end_follows_record=at.follows_record) for store, at in checked]
+    return [
+        StoreRead(store, at.offset, stale=at.stale, lost=at.lost, end_follows_record=at.follows_record, starts=at.starts)
+        for store, at in checked
+    ]
 
 
 def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning) -> Plan:
@@ -197,7 +202,7 @@ class _Parts:
         parts = [split] if split.segment.is_packed else read.times.parts(split, self._predicate)
         hits = () if read.lookup is None else read.lookup.hits
         pieces = [piece for part in parts for piece in _narrowed(part, spans, hits, read.store.consume_queue)]
-        self.splits += pieces
+        self.splits += [_nearer(piece, read.starts) for piece in pieces]
         if not pieces:
             self.skipped.append((split.segment, self._inside if parts else "store time"))
 
@@ -275,6 +280,13 @@ def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[in
         for start, stop in near
         if start - base < split.end
     ]
+
+
+def _nearer(split: Split, starts: Sequence[int]) -> Split:
+    """A split whose first record is searched from the nearest of these certain starts."""
+    which = bisect_right(starts, split.segment.base + split.start)
+    near = starts[which - 1] - split.segment.base if which else 0
+    return replace(split, border=near) if near > split.border else split
 
 
 def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool, queue: str) -> Split:
