@@ -20,8 +20,8 @@ from native_reader.plan.places import SEEN, Places
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
 from native_reader.plan.times import Times
-from native_reader.predicate.outcomes import Facts, Within, exactly, may_be_true, mentions
-from native_reader.predicate.tree import EVERYTHING, Column, Compare, In, Or, Predicate, all_of, leaves
+from native_reader.predicate.outcomes import Facts, Within, borders_of, exactly, may_be_true, mentions
+from native_reader.predicate.tree import EVERYTHING, Column, Compare, Or, Predicate, all_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tuning import TUNING
 
@@ -230,14 +230,7 @@ def pruning_of(predicate: Predicate, lookups: Mapping[str, KeyLookup]) -> Predic
 
 def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tuple[int, int]]:
     """The ranges within `[low, high)` in which a matching row may start, with neighbours merged."""
-    borders: set[int] = set()
-    for leaf in leaves(predicate):
-        match leaf:
-            case Compare(Column("physical_offset"), _, int(value)):
-                borders |= {value, value + 1}
-            case In(Column("physical_offset"), values):
-                borders.update(border for value in values if isinstance(value, int) for border in (value, value + 1))
-    cuts = np.array([low, *sorted(border for border in borders if low < border < high), high], np.int64)
+    cuts = np.array([low, *(border for border in borders_of(predicate, "physical_offset") if low < border < high), high], np.int64)
     chosen = np.broadcast_to(may_be_true(predicate, {**facts, "physical_offset": Within(cuts[:-1], cuts[1:] - 1)}), len(cuts) - 1)
     edges = cuts[np.flatnonzero(np.diff(chosen.astype(np.int8), prepend=0, append=0))].tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
