@@ -18,12 +18,13 @@ from native_reader.export.account import Exported
 from native_reader.export.run import Wanted, export
 from native_reader.options import MessageOptions
 from native_reader.plan.doubts import check_topics, doubts_of, log_doubts
+from native_reader.plan.ends import find_ends
 from native_reader.plan.explain import Explanation
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.opening import plan_opening
 from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan
-from native_reader.plan.planner import plan_read, plan_until
+from native_reader.plan.planner import plan_until
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
@@ -230,7 +231,7 @@ class Scan(Lazy):
 
     def _planned(self, predicate: Predicate) -> Plan:
         if self._ends is None:
-            return plan_read(self._stores, predicate, self._planning)
+            self._ends = find_ends(self._stores, self._planning)
         return plan_until(self._stores, predicate, self._planning, self._ends)
 
     def explain(self) -> Explanation:

@@ -188,3 +188,16 @@ def test_each_run_of_the_steps_reports_its_part() -> None:
     assert rest[1].rows == rest[0]
     scan.plan()
     assert [sum(map(len, run)) for run in scan.runs()] == [40]  # the end is known, so there is one step
+
+
+def test_the_end_is_fixed_once_the_first_rows_needed_it() -> None:
+    before, after = (files_of(log_of(count, 1 << 16)) for count in (40, 45))
+    name = min(before)
+    growing = bytearray(before[name])
+    storage = in_memory({name: growing})
+    store = nr.open(storage.url)
+    scan, unused = store.messages(), store.messages()
+    assert len(scan.head(100)) == 40
+    growing[:] = after[name]
+    assert (len(scan.head(100)), scan.count_rows()) == (40, 40)
+    assert len(unused.head(100)) == 45
