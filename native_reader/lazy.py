@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -18,10 +18,13 @@ from native_reader.export.account import Exported
 from native_reader.export.run import Wanted, export
 from native_reader.options import MessageOptions
 from native_reader.plan.doubts import check_topics, doubts_of, log_doubts
+from native_reader.plan.ends import find_ends
 from native_reader.plan.explain import Explanation
+from native_reader.plan.lost import CheckedEnd
+from native_reader.plan.opening import plan_opening
 from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan
-from native_reader.plan.planner import plan_read
+from native_reader.plan.planner import plan_until
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
@@ -114,12 +117,16 @@ class Lazy(ABC):
         """
         _refuse_as_dataset(of_datasets)
         kept, left = [], whole("head", count, 0, LARGEST)
-        for batch in self.to_batches():
+        for batch in self._from_first():
             kept.append(batch.slice(0, left))
             left -= len(kept[-1])
             if left <= 0:
                 break
         return pa.Table.from_batches(kept, self.schema)
+
+    def _from_first(self) -> Iterator[pa.RecordBatch]:
+        """The rows, for a reader that stops early."""
+        return self.to_batches()
 
     def __iter__(self) -> Iterator[Any]:
         raise UseError(f"a {type(self).__name__} cannot be iterated. Use .to_batches() for batches, .to_table().to_pylist() for rows")
@@ -182,8 +189,14 @@ class Scan(Lazy):
         122
     """
 
-    def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions, predicate: Predicate | None = None) -> None:
-        self._stores = stores
+    def __init__(
+        self,
+        stores: tuple[StoreFiles, ...],
+        options: MessageOptions,
+        predicate: Predicate | None = None,
+        ends: Mapping[str, CheckedEnd] | None = None,
+    ) -> None:
+        self._stores, self._ends = stores, ends
         self._projection, self._planning, self._zone = options.projection(), options.planning(), options.time_zone
         self._predicate = predicate_of(options) if predicate is None else predicate
         self._plan: Plan | None = None
@@ -213,8 +226,13 @@ class Scan(Lazy):
             130742
         """
         if self._plan is None:
-            self._plan = plan_read(self._stores, self._predicate, self._planning)
+            self._plan = self._planned(self._predicate)
         return self._plan
+
+    def _planned(self, predicate: Predicate) -> Plan:
+        if self._ends is None:
+            self._ends = find_ends(self._stores, self._planning)
+        return plan_until(self._stores, predicate, self._planning, self._ends)
 
     def explain(self) -> Explanation:
         """Explain what the scan will read, what it skips, and why. Plans the read, as `plan` does.
@@ -274,6 +292,35 @@ class Scan(Lazy):
             ['lengths']
         """
         return self._run(self._projection, jobs, progress)
+
+    def runs(self, jobs: int = 1, progress: Watch = False) -> Iterator[Run]:
+        """Start the read in steps, for a reader that stops early: the end of a log is found only when what is before it was read.
+
+        Iterate each run for its batches before you take the next one.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `to_batches`.
+
+        Raises:
+            StoreError: As for `run`.
+
+        Examples:
+            >>> [sum(batch.num_rows for batch in run) for run in store.messages(columns="topic").runs()]
+            [192, 63]
+        """
+        is_known = self._plan is not None or self._ends is not None
+        opening = None if is_known else plan_opening(self._stores, self._predicate, self._planning)
+        if opening is None:
+            yield self.run(jobs, progress)
+            return
+        first = Run(opening.plan, self._projection, _jobs(jobs), progress=progress)
+        yield first
+        rest = self._planned(opening.rest)
+        yield Run(rest, self._projection, _jobs(jobs), lambda rows: self._doubt(first.report.rows + rows), progress)
+
+    def _from_first(self) -> Iterator[pa.RecordBatch]:
+        return chain.from_iterable(self.runs())
 
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
         """Read the rows as an iterator of batches, in log order, except that rows named by an index come first.
@@ -350,12 +397,15 @@ class Scan(Lazy):
         wanted = Wanted(self._stores, self._predicate, self._projection, self._planning, self._zone, self.plan)
         files: dict[str, Any] = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
         exported = export(wanted, path, **files, jobs=_jobs(jobs), progress=progress)
-        log_doubts(self._stores, self._predicate, self._planning.access, exported.rows)
+        self._doubt(exported.rows)
         return exported
 
     def _run(self, projection: Projection, jobs: int, progress: Watch) -> Run:
-        at_end = partial(log_doubts, self._stores, self._predicate, self._planning.access)
-        return Run(self.plan(), projection, _jobs(jobs), at_end, progress)
+        return Run(self.plan(), projection, _jobs(jobs), self._doubt, progress)
+
+    def _doubt(self, rows: int) -> None:
+        """Warn about names in the conditions that the stores do not have, after a read that returned so many rows."""
+        log_doubts(self._stores, self._predicate, self._planning.access, rows)
 
 
 Read = Callable[[Scan], Generator[pa.RecordBatch]]

@@ -12,11 +12,13 @@ import pyarrow as pa
 
 from native_reader.lazy import Read, Scan, read_batches
 from native_reader.options import MessageOptions
+from native_reader.plan.ends import find_ends
+from native_reader.plan.lost import CheckedEnd
 from native_reader.storage.store import StoreFiles
 
-_FIRST_LOOK = 1 << 20
+_FIRST_LOOK = 64 << 10
 _GROWTH = 8
-"""Each look backwards is this many times as long as the one before."""
+"""Each look backwards is at most this many times as long as the one before: about twice what its rows are expected in."""
 
 
 def newest(
@@ -25,20 +27,20 @@ def newest(
     """The last `count` messages before `end`, or before the end of the log. `read`: how each scan of a part of the log is read."""
     if not count:
         return []
-    if end is None:
-        end = dict(Scan((store,), options).plan().ends)[store.uri]
-    bounds = options.values
+    ends = find_ends((store,), options.planning()) if end is None else {store.uri: CheckedEnd(end, follows_record=False)}
+    bounds, (last_end,) = options.values, ends.values()
     first = max(store.min_offset, bounds["starting_physical_offset"] or 0)
-    high = end if bounds["ending_physical_offset"] is None else min(end, bounds["ending_physical_offset"])
+    high = last_end.offset if bounds["ending_physical_offset"] is None else min(last_end.offset, bounds["ending_physical_offset"])
     kept, looked = deque[Any](), _FIRST_LOOK
     while count > 0 and high > first:
         low = max(first, high - looked)
         window = replace(options, starting_physical_offset=low, ending_physical_offset=high)
-        with closing(read(Scan((store,), window))) as batches:
+        with closing(read(Scan((store,), window, ends=ends))) as batches:
             some = last(batches, count)
         kept.extendleft(reversed(some))
-        count -= sum(map(len, some))
-        high, looked = low, looked * _GROWTH
+        rows = sum(map(len, some))
+        count -= rows
+        high, looked = low, looked * min(_GROWTH, 1 + 2 * count // max(1, rows))
     return list(kept)
 
 

@@ -68,6 +68,8 @@ class Tuning:
     """A smaller segment is read as fast as its store times are sampled."""
     time_samples: int = 64
     """Samples of store time per segment."""
+    time_heads: int = 128
+    """About so many segments show whether a clock stepped back; more are looked at only where a wanted time begins or ends."""
 
     # Ends and boundaries of logs
     boundary_look: int = 256 << 10

@@ -41,6 +41,10 @@ class Runs:
     def __bool__(self) -> bool:
         return bool(self._runs.size)
 
+    def begins(self, most: int) -> list[int]:
+        """Where the last runs begin, up to `most` of them; one begins in each chunk of the walk."""
+        return [int(begin) for begin in self._runs[0, -most:]]
+
     @property
     def last(self) -> RecordRun:
         """The last run."""
@@ -58,6 +62,12 @@ class Runs:
         for which in np.flatnonzero(times[:-1] > after[1:]).tolist():  # few, unless a clock was set back often
             end = int(ends[which])
             yield RecordRun(end, int(lasts[which]), int(times[which]), int(after[which + 1]), end != int(begins[which + 1]))
+
+
+def first_run(walk: EndWalk, window: Window) -> RecordRun | None:
+    """The first run of a walk, as far as its first chunk has it; None if there is no record. The walk ends with that chunk."""
+    records = next(iter(walk), None)
+    return None if records is None else RecordRun(*_runs_in(records, *places_of(window, records))[1:4, 0].tolist())
 
 
 def _runs_in(records: Records, starts: Index, sizes: Index) -> NDArray[np.int64]:

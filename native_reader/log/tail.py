@@ -38,6 +38,7 @@ TAILS = (AVAILABLE, "flushed", "confirmed", ALL)
 
 _LOOK, _FIRST_LOOK = 256 << 10, 4 << 10
 """The last byte is usually in the last block that a file system has for the file."""
+_STARTS = 16
 _ZEROS_IN_A_RECORD = 64 << 10
 """More zeros than a record can end with: its last part, the properties, has 32,767 bytes at most."""
 
@@ -62,6 +63,8 @@ class LogEnd:
     follows_record: bool = True
     """Whether a record, or the segment's blank, is known to end at `offset`. Otherwise damage may end there."""
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    starts: tuple[int, ...] = ()
+    """Offsets near the end at which records certainly start, ascending."""
 
 
 def look_at_end(
@@ -136,7 +139,12 @@ class _Tail:
         if begin and runs and self._may_be_cut(window, runs.last):
             walk = EndWalk(window, 0, bound, self._max_record_bytes)
             runs = Runs(walk, window)
-        base = window.segment.base
+        end = self._end_of(window, written, walk, runs)
+        return end and replace(end, starts=tuple(window.segment.base + begin for begin in runs.begins(_STARTS)))
+
+    def _end_of(self, window: Window, written: int, walk: EndWalk, runs: Runs) -> LogEnd | None:
+        """Where the log ends, according to a walk to the last record."""
+        base, size = window.segment.base, window.segment.size
         cut = None if self._with_stale or not runs else next(self._cuts(window, runs), None)
         if cut is not None:
             end, last_time = self._last_that_counts(window, (cut.last, cut.end - cut.last), cut.last_time)

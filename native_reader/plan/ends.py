@@ -32,7 +32,7 @@ from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window
 from native_reader.text import Said, say
 
-_WALKED_WHOLE = 8 << 20
+_WALKED_WHOLE, _CUT = 8 << 20, Planning().max_partition_bytes
 _TOPICS = 32
 """The queues of this many topics are checked first, so that planning stays fast with thousands of topics."""
 _FEW_BYTES = 64 << 10
@@ -64,20 +64,21 @@ def find_ends(stores: Iterable[StoreFiles], planning: Planning, seen: PlacesOfSt
 
 
 def _find_end(store: StoreFiles, planning: Planning) -> CheckedEnd:
-    # A user who allows no cuts inside a segment (large max_partition_bytes) gets none here either.
-    walked_whole = max(_WALKED_WHOLE, planning.max_partition_bytes)
+    # A user who allows no cuts in segments that are cut by default gets no start inside them here either.
+    walked_whole = planning.max_partition_bytes if planning.max_partition_bytes > _CUT else _WALKED_WHOLE
     end = look_at_end(store, planning.max_record_bytes, walked_whole, past_unreadable=planning.lenient, tail=planning.tail)
     lost = lost_after(store, end) if planning.tail in (AVAILABLE, ALL) and not is_live(store.uri) else None
     if end.stale:
         _log.info("%s: %s bytes of old records follow the end of the log: a broker discarded them", store.uri, f"{end.stale:,}")
+    checked = CheckedEnd(end.offset, end.stale, lost, end.follows_record, end.starts)
     if lost is None:
-        return CheckedEnd(end.offset, end.stale, follows_record=end.follows_record)
+        return checked
     if lost.is_loss and planning.fail_on_data_loss and not planning.lenient:
         raise lost.error()
     _log.warning("%s", lost, extra={"is_loss": lost.is_loss, "said": lost.said})
     if planning.lenient and lost.junk_end > end.offset:
-        return CheckedEnd(lost.junk_end, end.stale, lost, follows_record=False)
-    return CheckedEnd(end.offset, end.stale, lost, end.follows_record)
+        return checked._replace(offset=lost.junk_end, follows_record=False)
+    return checked
 
 
 def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:

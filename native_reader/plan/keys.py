@@ -122,6 +122,11 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     return replace(lookup, predicate=rewritten(of_ids, _RowsOfCondition(hits.where(checked.sizes != 0), hashes, topics.names, lookup).of))
 
 
+def may_use_index(predicate: Predicate) -> bool:
+    """Whether an index may have rows of that predicate, which then come first."""
+    return any(_keys_of(leaf) or _offsets_of(leaf) for leaf in leaves(predicate))
+
+
 class _Candidates:
     """The topics whose messages may match. `may_be_unknown`: topics that are in no queue or configuration may match too."""
 

@@ -144,10 +144,12 @@ class Lost:
 class CheckedEnd(NamedTuple):
     """Where a read of one log ends, how many bytes of old records follow, and what is lost.
 
-    `follows_record`: a record, or a blank, ends there; otherwise damage may.
+    `follows_record`: a record, or a blank, ends there; otherwise damage may. `starts`: offsets before it at which records certainly
+    start, ascending.
     """
 
     offset: int
     stale: int = 0
     lost: Lost | None = None
     follows_record: bool = True
+    starts: tuple[int, ...] = ()

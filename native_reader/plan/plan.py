@@ -21,8 +21,8 @@ from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
 from native_reader.plan.summarized import NOT_SUMMARIZED, SUMMARY, Covered, Summarized
 from native_reader.plan.times import Times
-from native_reader.predicate.outcomes import Facts, Within, exactly, may_be_true, mentions
-from native_reader.predicate.tree import EVERYTHING, Column, Compare, In, Or, Predicate, all_of, leaves
+from native_reader.predicate.outcomes import Facts, Within, borders_of, exactly, may_be_true, mentions
+from native_reader.predicate.tree import EVERYTHING, Column, Compare, Or, Predicate, all_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tuning import TUNING
 
@@ -112,6 +112,8 @@ class StoreRead:
     sides: Sides | None = None
     """What to compare the records with."""
     summarized: Summarized = NOT_SUMMARIZED
+    starts: tuple[int, ...] = ()
+    """Offsets at which records certainly start, ascending."""
 
     def gaps(self) -> list[tuple[int, int]]:
         """The ranges of offsets from `start` to `end` that no file covers."""
@@ -135,7 +137,10 @@ class StoreRead:
 def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) -> list[StoreRead]:
     """A read of each log from its start to its end."""
     checked = ((store, ends[store.uri]) for store in stores)
-    return [StoreRead(store, at.offset, stale=at.stale, lost=at.lost, end_follows_record=at.follows_record) for store, at in checked]
+    return [
+        StoreRead(store, at.offset, stale=at.stale, lost=at.lost, end_follows_record=at.follows_record, starts=at.starts)
+        for store, at in checked
+    ]
 
 
 def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning) -> Plan:
@@ -204,7 +209,7 @@ class _Parts:
         parts = [split] if split.segment.is_packed else read.times.parts(split, self._predicate)
         hits = () if read.lookup is None else read.lookup.hits
         pieces = [piece for part in parts for piece in _narrowed(part, spans, hits, read.store.consume_queue)]
-        self.splits += pieces
+        self.splits += [_nearer(piece, read.starts) for piece in pieces]
         if not pieces:
             self.skipped.append((split.segment, self._inside if parts else "store time"))
 
@@ -241,14 +246,7 @@ def pruning_of(predicate: Predicate, lookups: Mapping[str, KeyLookup]) -> Predic
 
 def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tuple[int, int]]:
     """The ranges within `[low, high)` in which a matching row may start, with neighbours merged."""
-    borders: set[int] = set()
-    for leaf in leaves(predicate):
-        match leaf:
-            case Compare(Column("physical_offset"), _, int(value)):
-                borders |= {value, value + 1}
-            case In(Column("physical_offset"), values):
-                borders.update(border for value in values if isinstance(value, int) for border in (value, value + 1))
-    cuts = np.array([low, *sorted(border for border in borders if low < border < high), high], np.int64)
+    cuts = np.array([low, *(border for border in borders_of(predicate, "physical_offset") if low < border < high), high], np.int64)
     chosen = np.broadcast_to(may_be_true(predicate, {**facts, "physical_offset": Within(cuts[:-1], cuts[1:] - 1)}), len(cuts) - 1)
     edges = cuts[np.flatnonzero(np.diff(chosen.astype(np.int8), prepend=0, append=0))].tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
@@ -291,6 +289,13 @@ def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[in
         for start, stop in near
         if start - base < split.end
     ]
+
+
+def _nearer(split: Split, starts: Sequence[int]) -> Split:
+    """A split whose first record is searched from the nearest of these certain starts."""
+    which = bisect_right(starts, split.segment.base + split.start)
+    near = starts[which - 1] - split.segment.base if which else 0
+    return replace(split, border=near) if near > split.border else split
 
 
 def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool, queue: str) -> Split:

@@ -9,6 +9,7 @@ from native_reader.plan.beside import compared_sides
 from native_reader.plan.ends import find_ends
 from native_reader.plan.estimate import SCAN, AccessPath, choose_access
 from native_reader.plan.keys import BY_KEY, look_up_keys
+from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan, StoreRead, make_plan, whole_reads
 from native_reader.plan.planning import Planning
@@ -35,9 +36,23 @@ def plan_read(
     `seen`: where an earlier pass saw everything that the read may want.
     """
     if ranges is None:
-        reads = whole_reads(stores, find_ends(stores, planning, seen))
-    else:
-        reads = [StoreRead(store, stop, start) for store in stores if store.uri in ranges for start, stop in [ranges[store.uri]]]
+        return plan_until(stores, predicate, planning, find_ends(stores, planning, seen), seen)
+    reads = [StoreRead(store, stop, start) for store in stores if store.uri in ranges for start, stop in [ranges[store.uri]]]
+    return _planned(reads, predicate, planning, seen)
+
+
+def plan_until(
+    stores: Sequence[StoreFiles],
+    predicate: Predicate,
+    planning: Planning,
+    ends: Mapping[str, CheckedEnd],
+    seen: PlacesOfStores = NOT_SEEN,
+) -> Plan:
+    """The plan of a read of each log from its start to an end that is known already."""
+    return _planned(whole_reads(stores, ends), predicate, planning, seen)
+
+
+def _planned(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning, seen: PlacesOfStores) -> Plan:
     prepared = [
         replace(read, places=seen[read.store.uri]) if read.store.uri in seen else _prepared(read, predicate, planning) for read in reads
     ]

@@ -1,4 +1,6 @@
-"""Finds ranges of store times: from the first records of all segments, and from samples inside a few segments.
+"""Finds ranges of store times: from the first records of segments, and from samples inside a few segments.
+
+Of many segments, some at even distances are looked at, and then those where a wanted time may begin or end, by halves.
 
 A broker's clock may step back. Steps up to a tolerance are always allowed for. If a later segment begins earlier than that,
 the clock stepped back further or a head is wrong, so the range is unknown.
@@ -6,18 +8,20 @@ the clock stepped back further or a head is wrong, so the range is unknown.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import isqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2
 from native_reader.log.witness import has_queue_entry
 from native_reader.plan.split import Split
-from native_reader.predicate.outcomes import Known, Within, may_be_true
+from native_reader.predicate.outcomes import Known, Within, borders_of, may_be_true
 from native_reader.predicate.tree import Predicate
 from native_reader.records.sync import head_at, head_in, sync
 from native_reader.storage.protocol import storage_of
@@ -72,21 +76,54 @@ def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tol
     `cut`: also sample segments that a condition on time cuts through, so that only the matching part is read. Samples are
     records that the consume queues in `queue` name.
     """
-    firsts = map_files(lambda segment: _first_store_times(segment, 2 if segment is segments[-1] else 1), segments)
     bounds: dict[int, tuple[int, int]] = {}
     inside: dict[int, tuple[tuple[int, int, int, int], ...]] = {}
-    for which, (segment, first) in enumerate(zip(segments, firsts, strict=True)):
-        is_last = which + 1 == len(firsts)
-        after = first[1:] if is_last else firsts[which + 1]
-        if first and after and after[0] >= first[0] - tolerance:
-            low, high = min(first[0], after[0]) - tolerance, _FOREVER if is_last else max(first[0], after[0]) + tolerance
-            bounds[segment.base] = low, high
-            is_narrow = not is_last and high - low <= 4 * tolerance  # hardly anything would be skipped
-            is_large = segment.size >= TUNING.sampled_segment
-            if cut and queue is not None and is_large and not is_narrow and _is_cut_through(predicate, low, high):
-                sampled = _sampled(segment, queue, min(segment.size, end - segment.base), first[0], _FOREVER if is_last else after[0])
-                inside[segment.base] = _pieces(sampled, tolerance)
+    for number, stop, first, after in _cells(segments, borders_of(predicate, "store_timestamp"), tolerance):
+        is_last = stop == len(segments)
+        if not (first and after and after[0] >= first[0] - tolerance):
+            continue
+        low, high = min(first[0], after[0]) - tolerance, _FOREVER if is_last else max(first[0], after[0]) + tolerance
+        bounds |= dict.fromkeys((segment.base for segment in segments[number:stop]), (low, high))
+        segment, is_narrow = segments[number], not is_last and high - low <= 4 * tolerance  # hardly anything would be skipped
+        is_large = segment.size >= TUNING.sampled_segment
+        if cut and queue is not None and is_large and not is_narrow and _is_cut_through(predicate, low, high):
+            sampled = _sampled(segment, queue, min(segment.size, end - segment.base), first[0], _FOREVER if is_last else after[0])
+            inside[segment.base] = _pieces(sampled, tolerance)
     return Times(bounds, inside)
+
+
+class _Cell(NamedTuple):
+    """Segments `[number, stop)`: the first store times of the first of them, and those after the last."""
+
+    number: int
+    stop: int
+    first: list[int]
+    after: list[int]
+
+
+def _cells(segments: Sequence[Segment], borders: Sequence[int], tolerance: int) -> list[_Cell]:
+    """All segments in cells. A cell of several steps back no further than the tolerance, and has no border of the wanted times."""
+    count = len(segments)
+    firsts: dict[int, list[int]] = {}
+    wanted = {*range(0, count, -(-count // TUNING.time_heads) or 1), count - 1} - {-1}
+    while wanted:
+        numbers = sorted(wanted)
+        looked_at = [segments[number] for number in numbers]
+        found = map_files(lambda segment: _first_store_times(segment, 2 if segment is segments[-1] else 1), looked_at)
+        firsts |= zip(numbers, found, strict=True)
+        cells = [_Cell(one, other, firsts[one], firsts[other]) for one, other in pairwise(sorted(firsts))]
+        wanted = {(cell.number + cell.stop) // 2 for cell in cells if _is_divided(cell, borders, tolerance)}
+    return [*cells, _Cell(count - 1, count, firsts[count - 1], firsts[count - 1][1:])] if count else []
+
+
+def _is_divided(cell: _Cell, borders: Sequence[int], tolerance: int) -> bool:
+    """Whether the segments of a cell may differ: a time steps back or is unknown, or only some of them are wanted."""
+    if cell.stop - cell.number == 1:
+        return False
+    if not (cell.first and cell.after and cell.after[0] >= cell.first[0] - tolerance):
+        return True
+    low, high = min(cell.first[0], cell.after[0]) - tolerance, max(cell.first[0], cell.after[0]) + tolerance
+    return bisect_left(borders, low) < bisect_right(borders, high)
 
 
 def time_span(logs: Iterable[tuple[Sequence[Segment], int]]) -> tuple[datetime, datetime] | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import java_hash
 from native_reader.predicate.patterns import fits
-from native_reader.predicate.tree import And, Compare, In, IsNull, Leaf, Like, Not, Or, Predicate, RLike, Value
+from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Leaf, Like, Not, Or, Predicate, RLike, Value, leaves
 
 TRUE, FALSE, NULL = 1, 2, 4
 ANYTHING = TRUE | FALSE | NULL
@@ -205,3 +205,15 @@ def _may_equal(known: Hashed, values: tuple[Value, ...]) -> NDArray[np.bool_]:
 def mentions(predicate: Predicate, *names: str) -> bool:
     """Whether the predicate uses one of those columns."""
     return any(column.name in names for column in predicate.columns())
+
+
+def borders_of(predicate: Predicate, name: str) -> list[int]:
+    """The values of a column at which the outcome may change, ascending: all values from one of them up to the next are alike."""
+    borders: set[int] = set()
+    for leaf in leaves(predicate):
+        match leaf:
+            case Compare(Column(of, None), _, int(value)) if of == name:
+                borders |= {value, value + 1}
+            case In(Column(of, None), values) if of == name:
+                borders.update(border for value in values if isinstance(value, int) for border in (value, value + 1))
+    return sorted(borders)

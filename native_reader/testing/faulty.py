@@ -41,7 +41,7 @@ class FaultyFile(StoredFile):
         if any(start < offset + len(view) and offset < stop for start, stop in self._storage.unreadable):
             raise OSError(errno.EIO, "Input/output error")
         got = self._inner.read_into(offset, view)
-        self._storage.count_bytes(got)
+        self._storage.count_bytes(self.uri, got)
         return got
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class FaultyFile(StoredFile):
 
 
 class FaultyStorage(Storage):
-    """The files below `root`, available at `url`; counts every call in `calls` and every byte in `bytes_read`."""
+    """The files below `root`, available at `url`; counts every call in `calls` and every byte in `bytes_of`, by file."""
 
     def __init__(self, root: str, delay: float = 0.0, fault: Fault | None = None) -> None:
         self._root, self._inner, self._delay, self.fault = root.rstrip("/"), storage_of(root), delay, fault
@@ -57,7 +57,7 @@ class FaultyStorage(Storage):
         self.unreadable: list[tuple[int, int]] = []
         """Ranges `[start, stop)` of positions that cannot be read, in every file."""
         self.calls: Counter[str] = Counter()
-        self.bytes_read = 0
+        self.bytes_of: Counter[str] = Counter()
         self.url = mount("faulty", self)
 
     def before_call(self, call: str, uri: str, offset: int = 0) -> None:
@@ -69,10 +69,15 @@ class FaultyStorage(Storage):
         if self.fault is not None:
             self.fault(call, uri, offset)
 
-    def count_bytes(self, count: int) -> None:
+    def count_bytes(self, uri: str, count: int) -> None:
         """Count the bytes of a read."""
         with self._lock:
-            self.bytes_read += count
+            self.bytes_of[uri] += count
+
+    @property
+    def bytes_read(self) -> int:
+        """The bytes of all reads."""
+        return self.bytes_of.total()
 
     def _list(self, uri: str) -> list[DirEntry]:
         self.before_call("list", uri)

@@ -31,7 +31,7 @@ def cat(asked: Asked, body: str, limit: int | None) -> int:
     messages = Messages(asked, body)
     with Read(asked) as read:
         scan = asked.open().messages(**asked.of_messages(**messages.defaults))
-        with closing(read.batches(scan)) as batches:
+        with closing(read.batches(scan, is_limited=limit is not None)) as batches:
             messages.print(batches, limit)
         messages.finish(read)
     return read.code

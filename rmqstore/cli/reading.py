@@ -35,15 +35,19 @@ class Read:
         self._warned = self._warnings.__enter__()
         return self
 
-    def batches(self, scan: Scan) -> Generator[pa.RecordBatch]:
-        """The rows of a scan. Damage counts towards the exit code also if you stop early."""
-        run = scan.run(self.asked.jobs, progress=bar())
+    def batches(self, scan: Scan, *, is_limited: bool = False) -> Generator[pa.RecordBatch]:
+        """The rows of a scan. Damage counts towards the exit code also if you stop early. `is_limited`: you probably do."""
+        jobs, progress = self.asked.jobs, bar()
+        for run in scan.runs(jobs, progress) if is_limited else [scan.run(jobs, progress)]:
+            self._note_gaps(run)
+            yield from self.of_run(run)
+
+    def _note_gaps(self, run: Run) -> None:
         for lost in run.lost:
             if lost.is_gap:
                 where = f"offsets {lost.start:,} to {lost.stop:,} ({lost.stop - lost.start:,} bytes)"
                 note(f"warning: {lost.store}: no file contains {where}{lost.how_to_get_back and '. '}{lost.how_to_get_back}")
                 self.code = FOUND
-        yield from self.of_run(run)
 
     def of_run(self, run: Run) -> Generator[pa.RecordBatch]:
         """The rows of a run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from support.stores import Files, files_of, in_memory, log_of, message
 from support.tune import Tune
 
 import native_reader as nr
+from native_reader.testing.faulty import FaultyStorage
 
 START = 1_700_000_000_000
 MINUTE = 60_000
@@ -102,6 +104,75 @@ def asked_leniently(files: Files, first: int, end: int) -> tuple[int, int, int]:
     rows = store.messages(columns="store_timestamp", mode="DROPMALFORMED").to_table()["store_timestamp"].cast("int64").to_pylist()
     found = store.messages(starting_timestamp=first, ending_timestamp=end, mode="DROPMALFORMED").count_rows()
     return found, sum(row is not None and first <= row // 1000 < end for row in rows), 0
+
+
+# Many segments
+
+MANY, HEADS = 300, 8
+"""One record in each segment; and how many of them are looked at for any range."""
+
+
+def many(moment: Callable[[int], int]) -> Files:
+    return files_of(log_of([message(number, store_timestamp=moment(number)) for number in range(MANY)], 256))
+
+
+def asked_of_many(tune: Tune, files: Files, first: int, end: int) -> tuple[list[int], list[int], int]:
+    """Numbers of the rows in a range of time, those of a scan, and how many segments were opened to plan."""
+    tune(time_heads=HEADS)
+    storage = in_memory(files)
+    faulty = FaultyStorage(storage.url)
+    store = nr.open(f"{faulty.url}/store")
+    assert len(store.stores[0].segments) >= MANY
+    options: dict[str, Any] = {"starting_timestamp": first, "ending_timestamp": end, "columns": "queue_offset"}
+    scan = store.messages(**options)
+    faulty.calls.clear()
+    scan.plan()
+    opened = faulty.calls["open"]
+    rows, every = (each.to_table()["queue_offset"].to_pylist() for each in (scan, store.messages(**options, access="scan")))
+    return rows, every, opened
+
+
+@pytest.mark.parametrize(("first", "length"), [(0, 1), (149, 3), (37, 200), (-50, 20), (290, 300), (-5, 900), (299, 1)])
+def test_a_range_of_time_looks_into_few_of_many_segments(tune: Tune, first: int, length: int) -> None:
+    rows, every, opened = asked_of_many(tune, many(steady), steady(first), steady(first + length))
+    assert rows == every == [*range(max(0, first), min(MANY, first + length))]
+    assert opened <= HEADS + 2 * 2 * 7  # two borders, each in at most two of the parts, which are halved up to six times; and the end
+
+
+def test_a_clock_that_stepped_back_further_than_from_one_such_segment_to_the_next(tune: Tune) -> None:
+    """Then all segments between the two are looked at."""
+    files = many(lambda number: steady(number - 100 * (number >= 160)))
+    for first in (50, 59, 60, 62, 158):
+        rows, every, opened = asked_of_many(tune, files, steady(first), steady(first + 2))
+        assert rows == every, first
+        assert opened < MANY // 3
+
+
+def test_a_clock_that_stepped_back_less_hides_rows_and_a_scan_or_a_larger_tolerance_finds_them(tune: Tune) -> None:
+    files = many(lambda number: steady(number - 10 * (number >= 160)))
+    rows, every, _ = asked_of_many(tune, files, steady(156), steady(158))
+    assert (rows, every) == ([166, 167], [156, 157, 166, 167])
+    assert asked(files, steady(156), steady(158), time_skew_tolerance="10m")[:2] == (4, 4)
+
+
+def test_two_ranges_of_time_leave_out_what_is_between_them(tune: Tune) -> None:
+    tune(time_heads=HEADS)
+    storage = in_memory(many(steady))
+    early, late = (f"TIMESTAMP '{datetime.fromtimestamp(steady(number) / 1000, UTC).isoformat(' ')}'" for number in (3, 200))
+    scan = nr.open(storage.url).messages(where=f"store_timestamp < {early} OR store_timestamp >= {late}")
+    assert scan.count_rows() == 3 + 100
+    assert sum(why == "store time" for _, why in scan.plan().skipped) >= 190
+
+
+@pytest.mark.parametrize("damaged", [0, 1, 150, 299])
+def test_a_segment_without_a_first_record_among_many(tune: Tune, damaged: int) -> None:
+    tune(time_heads=HEADS)
+    files = many(steady)
+    name = sorted(files)[damaged]
+    files[name] = bytes(8) + files[name][8:]
+    for first in (0, 149, 151, 297):
+        found, expected, _ = asked_leniently(files, steady(first), steady(first + 2))
+        assert found == expected
 
 
 # Inside a segment
