@@ -126,19 +126,23 @@ class _Topics:
         self.predicate = predicate
         self.without_keys = rewritten(predicate, lambda leaf: at_offsets(()) if keys_of(leaf) or by_id(leaf) is not None else None)
         self.has_keys = self.without_keys != predicate
-        self._store, self._known = store, dict[bytes, bool]()
+        self._store, self._known = store, dict[bytes, dict[str, Known] | None]()
 
     def facts(self, segment: Segment) -> dict[str, Known]:
         """What all records of a segment have in common."""
         offsets = Within(segment.base, segment.end)
         return {"store": exactly(self._store), "segment": exactly(segment.name), "physical_offset": offsets}
 
-    def may_match(self, topic: bytes) -> bool:
-        """Whether messages of a topic may match."""
+    def facts_of(self, topic: bytes) -> dict[str, Known] | None:
+        """What the messages of a topic have in common; None if none can match."""
         if topic not in self._known:
-            facts = {"store": exactly(self._store), **_facts_of_name(topic)}
-            self._known[topic] = bool(may_be_true(self.predicate, facts))
+            facts = _facts_of_name(topic)
+            self._known[topic] = facts if may_be_true(self.predicate, {"store": exactly(self._store), **facts}) else None
         return self._known[topic]
+
+    def may_match_without_keys(self, group: _Group, segment: Segment) -> bool:
+        """Whether records of a group may match that have none of the keys."""
+        return not self.has_keys or bool(np.any(may_be_true(self.without_keys, {**self.facts(segment), **group.facts})))
 
 
 def _covered(parts: Parts, topics: _Topics, planning: Planning, segment: Segment) -> Covered | str:
@@ -154,7 +158,7 @@ def _covered(parts: Parts, topics: _Topics, planning: Planning, segment: Segment
     records, size, may_match = 0.0, 0.0, False
     for group in groups:
         facts = {**topics.facts(segment), **group.facts, **group.slices(segment)}
-        share = float(np.mean(may_be_true(topics.without_keys, facts)))
+        share = float(np.mean(may_be_true(topics.without_keys, facts))) if topics.may_match_without_keys(group, segment) else 0.0
         may_match = may_match or share > 0 or (topics.has_keys and bool(np.any(may_be_true(topics.predicate, facts))))
         records, size = records + share * group.records, size + share * group.bytes
     costs = costs_of_positions(segment.uri, segment.size, part.facts.records, records, size)
@@ -188,13 +192,13 @@ def _groups_of(part: Part, topics: _Topics) -> list[_Group]:
     """The groups whose topics may match."""
     groups = part.groups
     names = groups["topic"].combine_chunks().dictionary_encode()
-    wanted = np.array([topics.may_match(name) for name in names.dictionary.to_pylist()], np.bool_)
+    wanted = np.array([topics.facts_of(name) is not None for name in names.dictionary.to_pylist()], np.bool_)
     counts = groups["records"].to_numpy()
     firsts = np.cumsum(counts) - counts
     chosen = np.flatnonzero(wanted[names.indices.to_numpy()]) if len(groups) else np.empty(0, np.intp)
     found = []
     for first, row in zip(firsts[chosen].tolist(), groups.take(chosen).to_pylist(), strict=True):
-        facts = {**_facts_of_name(row["topic"]), "queue_id": exactly(row["queue_id"])}
+        facts = {**(topics.facts_of(row["topic"]) or {}), "queue_id": exactly(row["queue_id"])}
         if not row["opaque"]:  # the messages of an inner batch have numbers of their own
             facts["queue_offset"] = Within(row["first_queue_offset"], row["last_queue_offset"])
         times = row["first_time"], row["last_time"]
@@ -211,8 +215,9 @@ def records_wanted(uri: str, store: str, segment: Segment, predicate: Predicate)
     """The positions and sizes of the records of a segment that may match, in log order. Raises Unfit if its part changed since the plan."""
     part, topics = read_part(uri, segment), _Topics(store, predicate)
     try:
-        hits, pieces = _hits(part, topics, segment), list[tuple[_Group, Numbers]]()
-        for group in _groups_of(part, topics):
+        groups = _groups_of(part, topics)
+        hits, pieces = _hits(part, groups, topics, segment), list[tuple[_Group, Numbers]]()
+        for group in groups:
             rows = _rows_of(group, hits, topics, segment)
             pieces += [(group, rows)] if len(rows) else []
         if not pieces:
@@ -232,12 +237,12 @@ def records_wanted(uri: str, store: str, segment: Segment, predicate: Predicate)
     return _inside(positions[chosen][order], sizes[chosen][order], segment)
 
 
-def _hits(part: Part, topics: _Topics, segment: Segment) -> Numbers:
+def _hits(part: Part, groups: Sequence[_Group], topics: _Topics, segment: Segment) -> Numbers:
     """The rows of records that may have one of the wanted keys or ids."""
     if not topics.has_keys:
         return np.empty(0, np.int64)
     keys = {key for leaf in leaves(topics.predicate) for key in keys_of(leaf)}
-    names = {group.topic.decode("utf-8", "replace") for group in _groups_of(part, topics)}
+    names = {group.topic.decode("utf-8", "replace") for group in groups}
     hits = part.rows_with(np.array([key_hash(name, key) for name in names for key in keys], np.int64))
     begin = segment.base + segment.frame
     offsets = [offset - begin for leaf in leaves(topics.predicate) for offset in offsets_of(leaf) if begin <= offset < segment.end]
@@ -250,7 +255,7 @@ def _hits(part: Part, topics: _Topics, segment: Segment) -> Numbers:
 def _rows_of(group: _Group, hits: Numbers, topics: _Topics, segment: Segment) -> Numbers:
     """The rows of a group that are looked at."""
     stop = group.first + group.records
-    if topics.has_keys and not group.opaque and not np.any(may_be_true(topics.without_keys, {**topics.facts(segment), **group.facts})):
+    if not group.opaque and not topics.may_match_without_keys(group, segment):
         return hits[np.searchsorted(hits, group.first) : np.searchsorted(hits, stop)]
     return np.arange(group.first, stop)
 

@@ -134,11 +134,12 @@ class Part:
         """The rows of records with a key of such a hash, in order."""
         file = self._opened("keys", KEYS)
         wanted, found = np.unique(hashes), [np.empty(0, np.int64)]
-        for group in range(file.metadata.num_row_groups):
+        for group in range(file.metadata.num_row_groups if len(wanted) else 0):
             bounds = file.metadata.row_group(group).column(0).statistics
             if bounds is None or np.searchsorted(wanted, bounds.min) < np.searchsorted(wanted, bounds.max, side="right"):
                 known, rows = _columns(file.read_row_group(group, use_threads=False))
-                found.append(rows[np.isin(known, wanted)])
+                places = np.minimum(np.searchsorted(wanted, known), len(wanted) - 1)
+                found.append(rows[wanted[places] == known])
         rows = np.unique(np.concatenate(found))
         if len(rows) and not 0 <= rows[0] <= rows[-1] < self.facts.records:
             raise Unfit("contradiction")

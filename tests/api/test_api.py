@@ -321,6 +321,7 @@ def test_explain_as_text_and_json(memory, store):
                 "entries_wanted": 0,
                 "bytes_wanted": 0,
                 "costs": None,
+                "summary": None,
                 "index": None,
             }
         ],

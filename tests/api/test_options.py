@@ -310,6 +310,7 @@ OTHERS: dict[str, object] = {
     "tags": "paid",
     "keys": "k",
     "msg_id": "i",
+    "summary": "folder",
     "starting_offsets": {"T0": {0: 1}},
     "ending_offsets": {"T0": {0: 1}},
     "time_zone": "UTC",
