@@ -124,7 +124,7 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
 
 def may_use_index(predicate: Predicate) -> bool:
     """Whether an index may have rows of that predicate, which then come first."""
-    return any(_keys_of(leaf) or _offsets_of(leaf) for leaf in leaves(predicate))
+    return any(keys_of(leaf) or offsets_of(leaf) for leaf in leaves(predicate))
 
 
 class _Candidates:
