@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from support.command_line import COMMAND, ENVIRONMENT, run, run_apart
+from support.golden import unpack
+from support.own_stores import STORES
 from support.stores import files_of, on_disk
 
 from native_reader.version import version
@@ -37,6 +39,23 @@ sys.meta_path.insert(0, Missing())
 from rmqstore.cli import main
 main()
 """
+_WITHOUT_TIME_ZONES = """
+import sys, zoneinfo
+sys.modules["pytz"] = None
+zoneinfo.reset_tzpath(to=())
+from rmqstore.cli import main
+main()
+"""
+
+
+def test_a_host_without_time_zones_has_those_of_a_package(tmp_path: Path) -> None:
+    """In an empty container, `doctor` ended with a traceback: pyarrow did not find UTC."""
+    store = unpack("4.9.7-kinds", tmp_path, STORES).root
+    for arguments in (["doctor"], ["cat", "--time-zone", "Asia/Shanghai"]):
+        command = [sys.executable, "-c", _WITHOUT_TIME_ZONES, *arguments, str(store)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+        assert ended.returncode == 0, ended.stderr
+        assert "Traceback" not in ended.stderr
 
 
 def test_a_command_that_reads_a_store_does_not_import_pandas(tmp_path: Path) -> None:
