@@ -345,3 +345,12 @@ def test_a_read_without_conditions_asks_no_summary(small: tuple[Path, Path]) -> 
     store, folder = small
     assert nr.open(store).messages(summary=folder, where="body_size > 0").explain().to_dict()["ways"][0]["summary"]["not_used"] != []
     assert AccessRead(files_of(), And(()), "auto", summary=folder / "empty").ways == {"scan"}
+
+
+def test_a_stream_ignores_a_summary(small: tuple[Path, Path]) -> None:
+    store, folder = small
+    with nr.open(store).follow(start="earliest", topic="T1", columns="physical_offset,topic", summary=folder) as arrivals:
+        for batch in arrivals:
+            arrivals.stop()
+            found = sorted(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    assert found == rows_of(store, topic="T1", access="scan")[: len(found)] != []
