@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,8 @@ import native_reader as nr
 from native_reader.conditions import predicate_of
 from native_reader.options import MessageOptions
 from native_reader.predicate.tree import Leaf, leaves
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
 
 SMALL = "topic,queue_id,queue_offset,tags,keys,body,store_timestamp,physical_offset"
 
@@ -115,6 +118,22 @@ def test_a_key_is_looked_up_by_the_index(spark: SparkSession, varied: Path, acce
     if access == "auto":
         wrong = _frame(spark, varied, columns=SMALL, keys=last["keys"][0], topic=last.topic, maxHashSlotNum="1001")
         assert last.physical_offset in {row.physical_offset for row in wrong.collect()}
+
+
+@pytest.mark.gate
+def test_tasks_read_what_a_summary_names(spark: SparkSession, tmp_path: Path) -> None:
+    """A topic whose queues are gone, from the driver's plan to the rows of tasks; and with a summary that went between them."""
+    write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=256 << 10, deleted="invoices", index=False))
+    nr.open(tmp_path / "store").index(tmp_path / "summary")
+    told: dict[str, str] = {"topic": "invoices", "summary": str(tmp_path / "summary")}
+    assert "summary" in {split.access for split in nr.open(tmp_path / "store").messages(**told).plan().splits}  # type: ignore[arg-type]
+    expected = _frame(spark, tmp_path / "store", columns=SMALL).filter("topic = 'invoices'").cache()
+    assert expected.count() > 10
+    asked = _frame(spark, tmp_path / "store", columns=SMALL, **told)
+    assert_same_rows(asked, expected)
+    shutil.rmtree(tmp_path / "summary")
+    (tmp_path / "summary").mkdir()
+    assert_same_rows(asked, expected)
 
 
 def test_a_time_in_the_session_zone_is_never_misread(spark: SparkSession, odd: Path) -> None:
