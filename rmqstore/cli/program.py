@@ -25,6 +25,7 @@ COMMANDS = {
     "tables": "Print any other table: damage, segments, queues, consumer_offsets …",
     "explain": "Show what a read would look at, and why.",
     "lag": "Which consumer groups are behind, since when, and what have they lost?",
+    "dlq": "Which messages did consumer groups give up, from which topics, since when?",
     "export": "Write messages to Parquet, Arrow, JSON lines or CSV.",
     "rescue": "Save what can be read of a broken store, with a page about what was lost.",
     "repair": "Write a new store on which a broker runs, with every message that survived.",
