@@ -35,7 +35,13 @@ PARTS: dict[str, tuple[str, ...]] = {
     "followed": ("tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py", "tests/brokers/test_lake.py"),
     "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "damage", "recipes", "s3", "stream")),
     "jobs": tuple(f"tests/spark/test_{name}.py" for name in ("demo", "spark_blocks", *OF_JOBS)),
-    "others": ("tests/broker", "tests/cli", "tests/tables/test_dlq.py", "tests/docs/test_blocks.py", "tests/promises/test_hole_tail_or_stale.py"),
+    "others": (
+        "tests/broker",
+        "tests/cli",
+        "tests/tables/test_dlq.py",
+        "tests/docs/test_blocks.py",
+        "tests/promises/test_hole_tail_or_stale.py",
+    ),
     "kills": ("tests/spark/test_stream_kills.py",),
 }
 """Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""
