@@ -29,7 +29,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "streams": ("tests/stream", "tests/report"),
     "brokers": tuple(
         f"tests/brokers/test_{name}.py"
-        for name in ("brokers", "compared_stores", "live_stores", "recovery", "started_stores", "tables", "whole_brokers")
+        for name in ("brokers", "compared_stores", "live_stores", "recovery", "resend", "started_stores", "tables", "whole_brokers")
     ),
     "repaired": ("tests/brokers/test_repaired_stores.py", "tests/repair"),
     "followed": ("tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py", "tests/brokers/test_lake.py"),
