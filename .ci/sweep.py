@@ -28,14 +28,21 @@ PARTS: dict[str, tuple[str, ...]] = {
     "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api", "tests/storage"),
     "streams": ("tests/stream", "tests/report"),
     "brokers": tuple(
-        f"tests/brokers/test_{name}.py" for name in ("brokers", "compared_stores", "live_stores", "recovery", "started_stores", "tables")
+        f"tests/brokers/test_{name}.py"
+        for name in ("brokers", "compared_stores", "live_stores", "recovery", "resend", "started_stores", "tables")
     ),
     "starts": ("tests/brokers/test_whole_brokers.py",),
     "repaired": ("tests/brokers/test_repaired_stores.py", "tests/repair"),
     "followed": ("tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py", "tests/brokers/test_lake.py"),
     "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "damage", "recipes", "s3", "stream")),
     "jobs": tuple(f"tests/spark/test_{name}.py" for name in ("demo", "spark_blocks", *OF_JOBS)),
-    "others": ("tests/broker", "tests/cli", "tests/docs/test_blocks.py", "tests/promises/test_hole_tail_or_stale.py"),
+    "others": (
+        "tests/broker",
+        "tests/cli",
+        "tests/tables/test_dlq.py",
+        "tests/docs/test_blocks.py",
+        "tests/promises/test_hole_tail_or_stale.py",
+    ),
     "kills": ("tests/spark/test_stream_kills.py",),
 }
 """Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""

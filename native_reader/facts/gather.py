@@ -19,6 +19,7 @@ from native_reader.facts.table_facts import (
     Problem,
     Tables,
     attempt,
+    read_dead,
     read_findings,
     read_lag,
     read_older,
@@ -38,6 +39,7 @@ from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.usage import Usage, disk_of, usage_of
+from native_reader.sums import Tally
 from native_reader.tables.table import TableRequest, lost_of, missing_in
 
 _MICROSECOND = 1_000_000
@@ -100,6 +102,7 @@ class Facts:
     deleted: DeletedInLog
     lag: LagOfGroups | Problem
     pending: Pending | Problem
+    dead: Tally | Problem
     findings: FirstFindings | Problem | None
     older: Mapping[str, int] | Problem = field(default_factory=dict)
     """By topic: how many records queues name from before the log."""
@@ -181,7 +184,7 @@ def configured_identity(broker_conf: str | None) -> Identity:
 
 
 def gather(files: StoreFiles, settings: ReportSettings, version: str | None = None) -> Facts:
-    """Read the store. The log is read once, and of it once more what waits or is undecided; with `verify`, all of it twice.
+    """Read the store. The log is read once, and of it once more what waits, is undecided or dead; with `verify`, all of it twice.
 
     `version`: the oldest that can have written the store, if something shows it.
     """
@@ -201,6 +204,7 @@ def gather(files: StoreFiles, settings: ReportSettings, version: str | None = No
         _deleted(log, DeletedInAll((files,))),
         attempt(read_lag, tables),
         attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
+        attempt(partial(read_dead, seen=log.seen), tables),
         attempt(read_findings, tables) if settings.verify else None,
         attempt(read_older, tables),
         attempt(partial(_start, settings=settings, version=version, end=request.ends[files.uri].offset, damage=log.damage), tables),

@@ -26,9 +26,10 @@ _TOPICS = {
     "delay": (DELAY_TOPIC,),
     "timers": (TIMER_TOPIC,),
     "transactions": (HALF_TOPIC, ROCKSDB_HALF_TOPIC, OP_TOPIC, ROCKSDB_OP_TOPIC, MAX_TIME_TOPIC),
+    "dlq": (),
 }
 """By table: the topics that it is made from."""
-_KINDS = {"transactions": ("committed", "prepared", "rollback")}
+_KINDS = {"transactions": ("committed", "prepared", "rollback"), "dlq": ("dlq",)}
 """By table: the kinds of messages in other topics that it needs, too."""
 MOST_PLACES = 2_000_000
 """Records of one table that are remembered, with 16 bytes each."""
@@ -47,7 +48,7 @@ class Seen:
         """Add messages with COLUMNS, in log order. `is_record`: which of them are the first of their record."""
         pairs = np.stack([rows[name].to_numpy().astype(np.int64) for name in ("physical_offset", "record_size")], axis=1)
         for name, topics in _TOPICS.items():
-            is_wanted = pc.is_in(rows["topic"], pa.array(topics)).to_numpy() & is_record
+            is_wanted = pc.is_in(rows["topic"], pa.array(topics, pa.string())).to_numpy() & is_record
             if name in _KINDS:
                 is_wanted |= pc.is_in(rows["kind"], pa.array(_KINDS[name])).to_numpy() & is_record
             count = int(np.count_nonzero(is_wanted))

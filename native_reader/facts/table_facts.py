@@ -145,6 +145,17 @@ def read_pending(tables: Tables, now: int, seen: Seen, is_damaged: bool = False)
     return pending
 
 
+def read_dead(tables: Tables, seen: Seen) -> Tally:
+    """The table `dlq`, by group and origin topic, if the log has dead messages."""
+    dead = Tally(("group", "origin_topic"), ("messages", "bytes"), least=("first",), most=("last", "failures"))
+    if seen.has("dlq"):
+        for batch in tables.batches("dlq", places=seen.places("dlq")):
+            columns = {name: batch[name] for name in ("group", "origin_topic", "messages", "bytes")}
+            times = {name: batch[f"{name}_store_timestamp"].cast(pa.int64()) for name in ("first", "last")}
+            dead.add(pa.table(columns | times | {"failures": batch["max_reconsume_times"]}))
+    return dead
+
+
 @dataclass(slots=True)
 class FirstFindings:
     """The first findings, the most severe first, and how many there are of each severity."""

@@ -15,7 +15,7 @@ from native_reader.layout.kinds import kind_of_topic
 
 SENT_BACK = ("retry", "dlq")
 """The kinds of topics that hold messages which consumers sent back."""
-_RETRY, _DLQ = "%RETRY%", "%DLQ%"
+_RETRY, DLQ_PREFIX = "%RETRY%", "%DLQ%"
 POP_RETRY_SEPARATORS = _SEPARATOR, _SEPARATOR_2 = "_", "+"
 """KeyBuilder.POP_RETRY_SEPARATOR_V1 and _V2."""
 
@@ -32,7 +32,7 @@ def is_sent_back(topic: str) -> bool:
 
 def origin_of(topic: str, retry_topic: str | None, dlq_origin: str | None, origin_group: str | None) -> str | None:
     """The topic to which a message was sent before a consumer sent it back; null if it cannot be known."""
-    group = origin_group or (topic.removeprefix(_DLQ) if topic.startswith(_DLQ) else None)
+    group = origin_group or (topic.removeprefix(DLQ_PREFIX) if topic.startswith(DLQ_PREFIX) else None)
     origin = _in_name(topic, origin_group) or retry_topic or dlq_origin
     if origin is not None and origin.startswith(_RETRY):
         return _in_name(origin, group)

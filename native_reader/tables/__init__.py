@@ -9,6 +9,7 @@ from native_reader.tables.config import CONFIG
 from native_reader.tables.consumer_offsets import CONSUMER_OFFSETS, LAG_BY_TAG
 from native_reader.tables.damage import DAMAGE
 from native_reader.tables.delay import DELAY
+from native_reader.tables.dlq import DLQ
 from native_reader.tables.duplicates import DUPLICATES
 from native_reader.tables.findings import FINDINGS
 from native_reader.tables.index_entries import INDEX_ENTRIES
@@ -39,6 +40,7 @@ _ALL = (
     TIMERS,
     POP,
     TRANSACTIONS,
+    DLQ,
     TRACES,
     COMPACTED_MESSAGES,
     DUPLICATES,

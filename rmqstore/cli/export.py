@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,8 +35,16 @@ EPILOG = """\b
 Examples:
   rmqstore export /data/store -o out --topic orders --since '2026-01-31 00:00:00Z'
   rmqstore export /data/store -o out --partition-by topic,day --jobs 4
+  rmqstore export /data/store -o dead-letters --for-resend --where "kind = 'dlq'"
   rmqstore export /data/store -o out --to csv --text --columns topic,queue_offset,tags,body
 """
+
+_DEFAULT = "parquet"
+RESEND_COLUMNS = (
+    "store,physical_offset,kind,topic,origin_topic,real_topic,queue_id,msg_id,offset_msg_id,keys,tags,flag,delay_level,store_timestamp,"
+    "properties,body"
+)
+_SELECTING = {"topic", "topic_pattern", "tags", "keys", "msg_id", "where"}
 
 
 def _formats(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -49,13 +58,14 @@ def _formats(context: click.Context, parameter: click.Parameter, incomplete: str
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--output", "-o", metavar="FOLDER", required=True, type=click.Path(), help="The folder: a new one, or one to continue.")
 @takes(PATHS, FILTERS, WHERE, COLUMNS, AS_JSON, STRICT, READING, PLACES)
-@click.option(
-    "--to", default="parquet", metavar="FORMAT", shell_complete=_formats, help="parquet, arrow, jsonl or csv.  [default: parquet]"
-)
+@click.option("--to", default=_DEFAULT, metavar="FORMAT", shell_complete=_formats, help="parquet, arrow, jsonl or csv.  [default: parquet]")
 @click.option("--partition-by", metavar="NAMES", default="", help="A folder for each value of these columns, or of 'day': topic,day.")
 @click.option("--compression", metavar="NAME", help="Of the files: none, zstd, gzip …  [default: zstd for parquet, else none]")
 @click.option("--text", "text_bodies", is_flag=True, help="Bodies as text in jsonl and csv.")
-def export(asked: Asked, output: str, **files: Any) -> int:
+@click.option("--for-resend", is_flag=True, help="JSON lines with what a producer needs to send the messages again: docs/resend.md.")
+def export(asked: Asked, output: str, *, for_resend: bool, **files: Any) -> int:
+    if for_resend:
+        asked, files = _for_resend(asked, files)
     with warnings() as warned:
         scan = asked.open().messages(**asked.of_messages(verify_crc=True))
         done = scan.export(output, **files, jobs=asked.jobs, progress=bar())
@@ -65,6 +75,16 @@ def export(asked: Asked, output: str, **files: Any) -> int:
     _print_result(done)
     is_unknown = not done.rows and (warned.has_unknown or _is_without_key(asked))
     return FOUND if is_unknown or done.is_damaged or warned.has_loss else CLEAN
+
+
+def _for_resend(asked: Asked, files: dict[str, Any]) -> tuple[Asked, dict[str, Any]]:
+    """The export with the columns that a producer needs. A message has several records, so the user must say which ones."""
+    context = click.get_current_context()
+    if "columns" in asked.options or files["text_bodies"] or files["to"] not in (_DEFAULT, "jsonl"):
+        raise click.UsageError("--for-resend sets --columns, and --to jsonl without --text. Omit these.", context)
+    if not _SELECTING & asked.options.keys():
+        raise click.UsageError("--for-resend needs a selection, such as --topic or --where \"kind = 'dlq'\".", context)
+    return replace(asked, options={**asked.options, "columns": RESEND_COLUMNS}), files | {"to": "jsonl"}
 
 
 def _is_without_key(asked: Asked) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, ColumnLook, Output
-from rmqstore.cli.stat import minute_of
+from rmqstore.cli.stat import age_of, minute_of
 from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
@@ -82,15 +81,9 @@ def _print(output: Output, rows: list[dict[str, Any]], keys: tuple[str, ...]) ->
     columns = (*keys, "lag", "expired", *(() if "queue_id" in keys else ("behind",)), "oldest_unread")
     if output.is_terminal:
         columns = (*columns, "age")
-        looks["age"] = ColumnLook(partial(_age, time.time()))
+        looks["age"] = ColumnLook(partial(age_of, time.time()))
         looks["oldest_unread"] = ColumnLook(partial(minute_of, output.zone), is_number=False)
     output.rows(columns, ({**row, "age": row["oldest_unread"]} for row in rows), looks, ("behind", "oldest_unread"))
-
-
-def _age(now: float, moment: datetime) -> str:
-    from native_reader.text import duration_of
-
-    return duration_of(max(0, now - moment.timestamp()))
 
 
 def _summarize(rows: list[dict[str, Any]], shown: list[dict[str, Any]], unknown: int, ahead: int) -> None:

@@ -26,6 +26,7 @@ COMMANDS = {
     "explain": "Show what a read would look at, and why.",
     "index": "Write a summary of a store, so that later reads find their messages without a scan.",
     "lag": "Which consumer groups are behind, since when, and what have they lost?",
+    "dlq": "Which messages did consumer groups give up, from which topics, since when?",
     "export": "Write messages to Parquet, Arrow, JSON lines or CSV.",
     "rescue": "Save what can be read of a broken store, with a page about what was lost.",
     "repair": "Write a new store on which a broker runs, with every message that survived.",

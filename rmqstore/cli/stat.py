@@ -206,6 +206,13 @@ def minute_of(zone: tzinfo | None, moment: datetime) -> str:
     return time_text(moment, zone)[:16]
 
 
+def age_of(now: float, moment: datetime) -> str:
+    """How long ago that was, for people."""
+    from native_reader.text import duration_of
+
+    return duration_of(max(0, now - moment.timestamp()))
+
+
 def _row(row: dict[str, Any], by: tuple[str, ...], whole: int) -> dict[str, Any]:
     keys = {each: row[each] for each in by}
     if "size" in keys and keys["size"] is not None:

@@ -11,7 +11,7 @@ from rmqstore.report.disk_section import deleted_topics, disk, on_disk
 from rmqstore.report.frame import contents, framed
 from rmqstore.report.log_sections import over_time, sizes, skew
 from rmqstore.report.markup import Markup, element, filled, name_of, shortened
-from rmqstore.report.side_sections import lag, pending
+from rmqstore.report.side_sections import dead, lag, pending
 from rmqstore.report.words import Words
 
 _SECTIONS = {
@@ -20,6 +20,7 @@ _SECTIONS = {
     "sizes": sizes,
     "skew": skew,
     "lag": lag,
+    "dead": dead,
     "pending": pending,
     "damage": damage,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from native_reader.facts import Facts, LagOfGroups, Pending, Problem, Row
-from native_reader.text import number_of
+from native_reader.text import number_of, size_of
 from rmqstore.report.blocks import NUMBER, TEXT, TOP, Columns, name, note, part, problem, section, table, times_in
 from rmqstore.report.markup import Markup
 from rmqstore.report.words import Words
@@ -64,6 +64,32 @@ def pending(facts: Facts, words: Words) -> Markup:
         part(words, "halves", _halves(found, words)),
         part(words, "fates", _fates(found, words)) if found.fates else None,
     )
+
+
+def dead(facts: Facts, words: Words) -> Markup:
+    """Dead messages by group and origin topic."""
+    found = facts.dead
+    if isinstance(found, Problem):
+        return section(words, "dead", problem(words, found))
+    top = found.top(TOP)
+    if not top.rows:
+        return section(words, "dead", note(words.say("none")))
+    columns = _columns(words, ("group", "origin_topic"), ("messages", "size", "failures", "first_dead", "last_dead"))
+    rows = [
+        (
+            name(words, row["group"]),
+            name(words, row["origin_topic"], "unknown_topic"),
+            number_of(row["messages"]),
+            size_of(int(str(row["bytes"]))),
+            number_of(row["failures"]),
+            *(_time(row, key, words) for key in ("first", "last")),
+        )
+        for row in top.rows
+    ]
+    others = None
+    if top.groups:
+        others = (words.say("others", count=top.groups), None, number_of(top.others["messages"]), size_of(top.others["bytes"]), *[None] * 3)
+    return section(words, "dead", note(words.say("dead_note")), times_in(words, facts.settings.zone_name), table(columns, rows, others))
 
 
 def _delayed(found: Pending, words: Words) -> Markup:

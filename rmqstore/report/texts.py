@@ -221,6 +221,17 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{count} offset{s} after the end of the queue: the queue lost entries, or was copied before the offsets.",
         "{count} 个位点超出队列末尾：队列丢失了条目，或队列文件的复制早于位点文件。",
     ),
+    # Dead
+    "dead": ("Dead messages", "死信消息"),
+    "origin_topic": ("Sent to topic", "原 topic"),
+    "unknown_topic": ("(not known)", "（未知）"),
+    "failures": ("Most failures of one", "单条最多消费失败次数"),
+    "first_dead": ("First given up", "最早进入死信的时间"),
+    "last_dead": ("Last given up", "最晚进入死信的时间"),
+    "dead_note": (
+        "Messages that a group gave up after its last retry. They expire with their segments, as others do. A broker stores no reason.",
+        "消费组重试次数用尽后放入死信队列（%DLQ%消费组）的消息。与其他消息一样，随所在的 commitlog 文件过期。broker 不保存失败原因。",
+    ),
     # Pending
     "pending": ("Delayed and undecided messages", "延时消息与未决的事务消息"),
     "delayed": ("Messages that wait for their delivery time", "等待投递的延时消息"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from support.command_line import run, unsafe
 from support.exported import data_files, expected_rows, exported_rows, json_lines, summary
+from support.golden import Golden
 from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
@@ -162,3 +164,21 @@ def test_rescue_warns_of_a_start(tmp_path: Path) -> None:
     ended = run("rescue", root, tmp_path / "out")
     answer = f"yes, but it would cut the log at offset {record.offset:,} and delete 38 messages after it"
     assert f"warning: may a broker be started on it? {answer}" in ended.err
+
+
+def test_an_export_for_a_producer_has_its_columns_and_needs_a_selection(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
+    store, out = own_store("5.5.0-kinds").root, tmp_path / "again"
+    assert run("export", store, "-o", out, "--for-resend", "--where", "kind = 'dlq'").code == 0
+    (file,) = out.glob("part-*.jsonl")
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(row["kind"], row["origin_topic"], row["tags"], row["keys"]) for row in rows] == [
+        ("dlq", "Fails", "always", ["fails5"]),
+        ("dlq", "Fails", "always", ["fails2"]),
+    ]
+    assert all({"body", "properties", "flag", "msg_id", "offset_msg_id", "delay_level"} <= row.keys() for row in rows)
+    refused = run("export", store, "-o", out, "--for-resend")
+    assert refused.code == 2
+    assert "error: --for-resend needs a selection, such as --topic or --where \"kind = 'dlq'\"." in refused.err
+    for more in (["--to", "csv"], ["--text"], ["--columns", "topic"]):
+        refused = run("export", store, "-o", out, "--for-resend", "--topic", "Plain", *more)
+        assert (refused.code, "--for-resend sets --columns, and --to jsonl without --text. Omit these." in refused.err) == (2, True)

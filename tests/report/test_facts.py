@@ -95,6 +95,11 @@ def _the_other_tables(store: nr.Store, facts: Facts) -> None:
     assert {group: row["expired"] for group, row in groups.items()} == expired
     assert {group: row["oldest"] for group, row in groups.items() if row["oldest"] is not None} == oldest
 
+    assert isinstance(facts.dead, Tally)
+    names = ("group", "origin_topic", "messages", "bytes")
+    dead = {tuple(row[name] for name in names) for row in facts.dead.top(1000).rows}
+    assert dead == {tuple(row[name] for name in names) for row in store.table("dlq").to_table().to_pylist()}
+
     assert isinstance(facts.pending, Pending)
     delayed = Counter[tuple[object, object]]()
     for row in store.table("delay").to_table().to_pylist():

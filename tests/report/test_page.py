@@ -254,7 +254,7 @@ def test_a_time_of_the_summary_stays_on_one_line() -> None:
 
 def test_the_order_of_the_sections() -> None:
     page = page_of(facts_of(damaged()), "en")
-    assert re.findall('<section id="([a-z]+)">', page) == ["disk", "time", "sizes", "skew", "lag", "pending", "damage", "made"]
+    assert re.findall('<section id="([a-z]+)">', page) == ["disk", "time", "sizes", "skew", "lag", "dead", "pending", "damage", "made"]
     headings = [int(tag[1]) for tag in Page(page).tags if re.fullmatch("h[1-6]", tag)]
     assert headings[0] == 1
     assert headings.count(1) == 1

@@ -35,6 +35,7 @@ def commands_in(text: str) -> Iterator[tuple[str, str]]:
 def write_stores(folder: Path) -> None:
     """The stores of docs/cli.md."""
     write_store(folder / "store", StoreSpec(bytes=16 << 20, mapped_file_size_commit_log=4 << 20, deleted="invoices"))
+    write_store(folder / "failing", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 20, rare=0.2, rate=2))
     write_store(folder / "damaged", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 20))
     with (folder / "damaged" / "commitlog" / ZERO).open("r+b") as file:
         file.seek(100_000)

@@ -14,6 +14,7 @@ from support.store_damages import PAGE, patch
 
 _GIVEN = {
     "docs/install.md": ("copy/store", "store"),
+    "docs/monitoring.md": ("copy/east", "copy/west"),
     "docs/python.md": ("store",),
     "docs/streaming.md": ("build/example",),
 }
