@@ -45,9 +45,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def root_with(program: Path, root: Path) -> Path:
-    """A root file system with that program, what loads it, and a store in /data."""
-    libraries = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
-    for path in [program, *map(Path, re.findall(r"/\S+", libraries))]:
+    """A root file system with that program, glibc, zlib, and a store in /data."""
+    libraries = [
+        Path(each) for each in re.findall(r"/\S+", subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout)
+    ]
+    (folder,) = {path.parent for path in libraries if path.name == "libc.so.6"}
+    for path in {program, *libraries, *(folder / f"lib{name}" for name in ("m.so.6", "rt.so.1", "util.so.1"))}:
         target = root / ("rmqstore" if path == program else path.relative_to("/"))
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
@@ -67,7 +70,9 @@ def test_it_reads_a_store_where_there_is_no_python(program: Path, tmp_path: Path
 
     def run(*arguments: str) -> str:
         command = [chroot, root, "/rmqstore", *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True, env={}, timeout=300).stdout
+        ended = subprocess.run(command, check=False, capture_output=True, text=True, env={}, timeout=300)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
 
     store = "/data/5.5.0-kinds/store"
     assert run("--version").startswith("0.")
