@@ -47,7 +47,7 @@ def test_every_command_of_the_first_table_works(tmp_path: Path, monkeypatch: pyt
     key = next(row["keys"][0] for row in keyed if row["keys"])
     monkeypatch.chdir(tmp_path)
     commands = commands_of("README.md")
-    assert len(commands) == 11
+    assert len(commands) == 12
     for command in commands:
         ended = run(
             *shlex.split(
