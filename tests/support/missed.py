@@ -136,6 +136,11 @@ def a_time_within_a_segment() -> Case:
     return in_time({25: 10**6}, 10**6, 10**7)
 
 
+def a_jump_of_the_clock() -> Case:
+    """Back by almost three hours, and forward again before the next segment begins."""
+    return in_time(dict.fromkeys((24, 25), -(10**7)), 24 - 10**7, 26 - 10**7)
+
+
 def in_time(later: dict[int, int], begin: int, end: int) -> Case:
     """Records a millisecond apart, except for some that are later. The read selects a range of times."""
     messages = [message(number) for number in range(60)]
@@ -156,4 +161,5 @@ MISSED: dict[str, tuple[Callable[[], Case], ...]] = {
     "A broker lost the end of its log and kept an index in RocksDB.": (an_index_in_a_database_that_outlived_the_log,),
     "A broker of 4.0 to 4.2 rolled a transaction back.": (a_prepared_message_that_expired, a_prepared_message_that_no_index_names),
     "A record has a wrong store time.": (a_first_time, a_time_within_a_segment),
+    "The broker's clock jumped back further than `timeSkewTolerance`.": (a_jump_of_the_clock,),
 }
