@@ -17,7 +17,17 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-SHOWN = ("*.md", "LICENSE", "docs/*.md", "examples/*", "notebooks/*.ipynb", "notebooks/*.py", "kernel/*.md", "benchmarks/*.md")
+SHOWN = (
+    "*.md",
+    "LICENSE",
+    "docs/*.md",
+    "examples/*",
+    "examples/*/*",
+    "notebooks/*.ipynb",
+    "notebooks/*.py",
+    "kernel/*.md",
+    "benchmarks/*.md",
+)
 DIAGRAM = re.compile(r"^```mermaid\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
 BREAK_IN_CHINESE = re.compile(f"(?<={CHINESE})\n(?={CHINESE})")
