@@ -390,6 +390,7 @@ FOUND: dict[str, str | tuple[str, ...]] = {
     "a_batch_of_one_on_a_slave": "queue-of-batches",
     "a_first_time": "time-of-first",
     "a_time_within_a_segment": "time-goes-back",
+    "a_jump_of_the_clock": "time-goes-back",
 }
 
 
