@@ -78,10 +78,9 @@ def index(store: StoreFiles, path: LocalPath, progress: Watch = False, rate: int
             target.discard(each)
         full = [segment for segment in store.segments[:-1] if segment.end <= end.offset and not segment.is_packed]
         parts = parts_in(uri_of(path), full)
-        done = Indexed([], [], [], [])
-        done.kept = [segment.name for segment in full if parts.has_current(segment)]
-        done.left_out = [segment.name for segment in store.segments if segment not in full]
         waiting = [segment for segment in full if not parts.has_current(segment)]
+        kept = [segment.name for segment in full if segment not in waiting]
+        done = Indexed([], kept, [], left_out=[segment.name for segment in store.segments if segment not in full])
         with Meter(progress, sum(segment.size for segment in waiting), monotonic) as meter:
             for segment in waiting:
                 part = meter.part(segment.size)

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from kept import KeptStores
 from rocketmq import VERSIONS, Broker, Java, running
 from support.effort import WHOLE
 
@@ -19,6 +20,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if HERE in item.path.parents:
             is_second = WHOLE and item.path.stem in ("test_brokers", "test_lake", "test_stream_torn")
             item.add_marker(pytest.mark.xdist_group("streams of brokers" if is_second else "broker"))
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> KeptStores:
+    """Stores to damage copies of. Tests must not change them."""
+    return KeptStores(tmp_path_factory.mktemp("start"))
 
 
 @pytest.fixture

@@ -23,11 +23,6 @@ from native_reader.start import NO, YES, may_start
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> KeptStores:
-    return KeptStores(tmp_path_factory.mktemp("start"))
-
-
-@pytest.fixture(scope="module")
 def undamaged(
     rocketmq: Callable[[str], Java], stores: KeptStores, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, str], Loaded]:

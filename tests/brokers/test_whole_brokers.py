@@ -57,11 +57,6 @@ def messages_in(lines: list[Row], how: str) -> Messages:
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> KeptStores:
-    return KeptStores(tmp_path_factory.mktemp("start"))
-
-
-@pytest.fixture(scope="module")
 def undamaged(
     rocketmq: Callable[[str], Java], stores: KeptStores, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, str], Served | None]:
