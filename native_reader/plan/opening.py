@@ -30,7 +30,7 @@ def plan_opening(stores: Sequence[StoreFiles], predicate: Predicate, planning: P
         return None
     first = stores[0]
     until = surely_until(first, planning.max_record_bytes, past_unreadable=planning.lenient)
-    # Few of the first bytes of one segment are of a certain time.
+    # In a log of one segment, the first bytes rarely have messages of the wanted time.
     if until is None or (until < first.segments[0].end and mentions(predicate, "store_timestamp")):
         return None
     plan = plan_until((first,), predicate, planning, {first.uri: CheckedEnd(until)})
