@@ -55,8 +55,7 @@ types: $(STAMP)
 SITE ?= build/site
 # The theme prints an advertisement at each build.
 docs: export NO_MKDOCS_2_WARNING := 1
-docs: $(STAMP)  ## build the documents as a site, in build/site
-	@$(PYTHON) -m pip install $(INSTALL) --editable '.[docs]'
+docs: $(STAMP)-docs  ## build the documents as a site, in build/site
 	@$(PYTHON) -m mkdocs build --strict --site-dir $(abspath $(SITE))
 
 map: $(STAMP)  ## write the map of files in docs/code.md, from the first line of each file
@@ -137,7 +136,12 @@ $(STAMP): setup.cfg pyproject.toml
 	  exit 1; }
 	@echo "environment $(VENV): installing this package with PySpark, pyarrow and the tools of the tests, about 1 GB, from the package index"
 	@echo "This takes 1 to 5 minutes, without output, and is repeated only if setup.cfg or pyproject.toml changes"
-	@$(PYTHON) -m pip install $(INSTALL) --use-pep517 --editable '.[test]'
+	@$(PYTHON) -m pip install $(INSTALL) --use-pep517 --editable '.[test$(EXTRAS:%=,%)]'
+	@touch $@ $(EXTRAS:%=$@-%)
+
+# The tools of another extra. To install them replaces this package for a moment, so not while tests run: make env EXTRAS="docs notebooks"
+$(STAMP)-%: $(STAMP)
+	@$(PYTHON) -m pip install $(INSTALL) --editable '.[$*]'
 	@touch $@
 
 # Where Rust is missing, nothing is made: the targets above run with numpy.
