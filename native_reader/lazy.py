@@ -197,7 +197,8 @@ class Scan(Lazy):
         ends: Mapping[str, CheckedEnd] | None = None,
     ) -> None:
         self._stores, self._ends = stores, ends
-        self._projection, self._planning, self._zone = options.projection(), options.planning(), options.time_zone
+        self._projection, self._zone = options.projection(), options.time_zone
+        self._planning = replace(options.planning(), returned=self._projection.returned)
         self._predicate = predicate_of(options) if predicate is None else predicate
         self._plan: Plan | None = None
 
@@ -229,10 +230,11 @@ class Scan(Lazy):
             self._plan = self._planned(self._predicate)
         return self._plan
 
-    def _planned(self, predicate: Predicate) -> Plan:
+    def _planned(self, predicate: Predicate, projection: Projection | None = None) -> Plan:
         if self._ends is None:
             self._ends = find_ends(self._stores, self._planning)
-        return plan_until(self._stores, predicate, self._planning, self._ends)
+        planning = self._planning if projection is None else replace(self._planning, returned=projection.returned)
+        return plan_until(self._stores, predicate, planning, self._ends)
 
     def explain(self) -> Explanation:
         """Explain what the scan will read, what it skips, and why. Plans the read, as `plan` does.
@@ -355,7 +357,10 @@ class Scan(Lazy):
             >>> store.messages().count_rows()
             255
         """
-        run = self._run(replace(self._projection, columns=()), jobs, progress)
+        projection = replace(self._projection, columns=())
+        # A summary without the wanted columns may still have all that counting needs.
+        plan = self.plan() if self._planning.summary is None else self._planned(self._predicate, projection)
+        run = Run(plan, projection, _jobs(jobs), self._doubt, progress)
         for _ in run:
             pass
         return run.report.rows

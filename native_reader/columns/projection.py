@@ -40,6 +40,11 @@ class Projection:
         return schema_of(self.columns, self.column_name_of_corrupt_record)
 
     @property
+    def returned(self) -> frozenset[str] | None:
+        """The columns to return, if a row needs nothing else; None if each record must be read."""
+        return frozenset(self.columns) if self.unpacks_batches and not self.verify_crc else None
+
+    @property
     def has_damage_rows(self) -> bool:
         """Whether damage is returned as rows."""
         return self.mode == PERMISSIVE and any(name in self.columns for name in CORRUPT_COLUMNS)

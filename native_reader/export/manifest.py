@@ -24,8 +24,8 @@ from native_reader.version import version
 NAME = "_export.json"
 _LAYOUT = 4
 """Of this file and those next to it. Another one cannot be continued."""
-_NOT_PINNED = ("max_read_rate", "lenient")
-"""The first does not change what is in the files, and the second follows from `mode`."""
+_NOT_PINNED = ("max_read_rate", "lenient", "returned")
+"""The first does not change what is in the files; the others follow from `mode` and `columns`."""
 
 _SHOWN = 200
 

@@ -11,7 +11,7 @@ from native_reader.plan.estimate import AUTO, SCAN, TRUST, AccessPath, is_too_sm
 from native_reader.plan.keys import BY_KEY, KeyLookup
 from native_reader.plan.plan import Plan
 from native_reader.plan.split import Split
-from native_reader.plan.summarized import SUMMARY, Summarized
+from native_reader.plan.summarized import ALONE, SUMMARY, Summarized
 from native_reader.predicate.outcomes import mentions
 from native_reader.storage.store import StoreFiles
 from native_reader.text import counted, names_of, size_of
@@ -208,11 +208,13 @@ class Explanation:
         small = self._read_whole()
         if plan.bytes_to_scan + small and not all(way.why == BY_KEY for _, way in plan.ways):
             parts.append(f"scans {size_of(plan.bytes_to_scan + small)}")
-        by_summary = sum(split.written for split in plan.splits if split.access == SUMMARY)
+        by_summary, alone = (sum(split.written for split in plan.splits if split.access == each) for each in (SUMMARY, ALONE))
         if by_summary:
             parts.append(f"reads {self._wanted_by_summary()} of {size_of(by_summary)} by summary")
-        if plan.bytes_to_prune > small + by_summary:
-            parts.append(self._by_queue(plan.bytes_to_prune - small - by_summary))
+        if alone:
+            parts.append(f"knows all of {size_of(alone)} by summary")
+        if plan.bytes_to_prune > small + by_summary + alone:
+            parts.append(self._by_queue(plan.bytes_to_prune - small - by_summary - alone))
         if plan.bytes_skipped:
             why = ", ".join(sorted({*self._skipped(), *([self._inside()] if self._skips_inside() else [])}))
             parts.append(f"skips {size_of(plan.bytes_skipped)} by {why}")
@@ -230,16 +232,18 @@ def _is_read_whole(split: Split, way: AccessPath) -> bool:
 
 def _summary(summary: Summarized, splits: list[Split]) -> dict[str, Any]:
     covered = summary.segments.values()
+    fetched = [each for each in covered if each.access != ALONE]
     by_summary = [split for split in splits if split.access == SUMMARY]
     scanned = [split for split in splits if split.access == SCAN and split.segment.base in summary.segments]
     return {
         "segments": len(covered),
         "bytes": sum(split.written for split in by_summary),
+        "bytes_known": sum(split.written for split in splits if split.access == ALONE),
         "records_wanted": sum(each.records for each in covered if each.access == SUMMARY),
         "bytes_wanted": sum(each.bytes for each in covered if each.access == SUMMARY),
         "segments_scanned": len(scanned),
         "bytes_scanned": sum(split.written for split in scanned),
-        "costs": {"scan": sum(each.costs.scan for each in covered), "summary": sum(each.costs.queues for each in covered)},
+        "costs": {name: sum(getattr(each.costs, of) for each in fetched) for name, of in (("scan", "scan"), ("summary", "queues"))},
         "not_used": list(summary.why),
     }
 
@@ -247,7 +251,9 @@ def _summary(summary: Summarized, splits: list[Split]) -> dict[str, Any]:
 def _of_summary(summary: dict[str, Any] | None) -> Iterator[str]:
     if summary is None:
         return
-    if summary["segments"]:
+    if summary["bytes_known"]:
+        yield f"  by summary {size_of(summary['bytes_known'])}, without reading the log: it has all columns of this read"
+    if summary["segments"] and (summary["bytes"] or not summary["bytes_known"]):
         matching = f"about {summary['records_wanted']:,} records ({size_of(summary['bytes_wanted'])}) match"
         yield f"  by summary {size_of(summary['bytes'])}; the summary covers {counted(summary['segments'], 'segment')}; {matching}"
         costs = summary["costs"]

@@ -19,7 +19,7 @@ from native_reader.plan.lost import CheckedEnd, Lost, Missing, gap_in
 from native_reader.plan.places import SEEN, Places
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
-from native_reader.plan.summarized import NOT_SUMMARIZED, SUMMARY, Covered, Summarized
+from native_reader.plan.summarized import ALONE, NOT_SUMMARIZED, SUMMARY, Covered, Summarized
 from native_reader.plan.times import Times
 from native_reader.predicate.outcomes import Facts, Within, borders_of, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Column, Compare, Or, Predicate, all_of
@@ -215,8 +215,8 @@ class _Parts:
 
     def _add_covered(self, split: Split, covered: Covered) -> None:
         """Add a segment of which a summary names the records."""
-        if covered.access == SUMMARY:
-            self.splits.append(replace(split, access=SUMMARY, share=covered.bytes / split.written, summary=covered.uri))
+        if covered.access in (SUMMARY, ALONE):
+            self.splits.append(replace(split, access=covered.access, share=covered.bytes / split.written, summary=covered.uri))
         elif covered.access == SCAN:
             self.splits.append(replace(split, access=SCAN, queues=(), share=1.0))
         else:
@@ -322,7 +322,7 @@ def _why_not(predicate: Predicate, split: Split, times: Times, path: AccessPath)
 def cut(split: Split, most: int, share: float) -> list[Split]:
     """Even pieces with at most `most` bytes to read each; the last one extends to the end of the split."""
     # If its records are known, it needs little memory as a whole; if it is packed, each piece would unpack all before it.
-    if split.access in (SEEN, SUMMARY) or split.segment.is_packed:
+    if split.access in (SEEN, SUMMARY, ALONE) or split.segment.is_packed:
         return [split]
     pieces = max(1, -(-int(split.written * share) // most))
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]

@@ -13,12 +13,13 @@ class Planning:
     """The defaults are those of the options.
 
     `time_skew_tolerance`: how far store times may step back, in microseconds. `lenient`: damage does not stop the read.
-    `summary`: its folder.
+    `summary`: its folder. `returned`: the columns that are wanted, if nothing else of a record is looked at; None: not known.
     `compares`: records are compared with the entries that name them.
     """
 
     access: str = AUTO
     summary: str | None = None
+    returned: frozenset[str] | None = None
     tail: str = AVAILABLE
     max_partition_bytes: int = 128 << 20
     min_partitions: int = 1

@@ -7,7 +7,7 @@ not asked. What it does not cover is read as if there were no summary.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -30,8 +30,14 @@ from native_reader.storage.threads import map_files
 from native_reader.summary.part import NAME, UNFIT, Part, Unfit, read_part
 from native_reader.text import counted
 
-SUMMARY = "summary"
-"""The access of a split that reads the records that its part names. It is chosen for whole segments, never by users."""
+SUMMARY, ALONE = "summary", "summary alone"
+"""The accesses of a split that reads the records that its part names, and of one whose rows are made from its part, without the log.
+
+They are chosen for whole segments, never by users.
+"""
+OF_GROUPS = ("store", "segment", "topic", "queue_id")
+OF_RECORDS = ("physical_offset", "queue_offset", "store_timestamp", "record_size", "inner_index")
+"""The columns that a part knows: those with one value in each group, and those of each record."""
 _NARROWED = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "store_timestamp")
 _SLICES = 16
 _MOST_GROUPS = 2_000
@@ -40,9 +46,9 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class Covered(NamedTuple):
-    """How a segment with a part is read. `uri`: its part. `access`: SUMMARY, or SCAN if that costs less; None if no record can match.
+    """How a segment with a part is read. `uri`: its part. `access`: ALONE, SUMMARY, or SCAN if that costs less; None if nothing can match.
 
-    `records`, `bytes`: about how many match.
+    `records`, `bytes`: about how many are read.
     """
 
     uri: str
@@ -109,17 +115,23 @@ def summarized(store: StoreFiles, predicate: Predicate, planning: Planning, end:
         return NOT_SUMMARIZED
     if planning.compares:
         return Summarized(why=("mode=PERMISSIVE compares each record with the entries that name it",))
-    if not (mentions(predicate, *_NARROWED) or any(map(keys_of, leaves(predicate)))):
+    is_known = knows(planning.returned, predicate)
+    if not (is_known or mentions(predicate, *_NARROWED) or any(map(keys_of, leaves(predicate)))):
         return Summarized(why=("no condition on topic, queue, queue offset, store time or key",))
     full = [segment for segment in store.segments[:-1] if segment.end <= end and not segment.is_packed]
-    parts, topics = parts_in(uri_of(planning.summary), full), _Topics(store.uri, predicate)
-    found = map_files(partial(_covered, parts, topics, planning), full)
+    parts, topics = parts_in(uri_of(planning.summary), full), WantedTopics(store.uri, predicate)
+    found = map_files(partial(_covered, parts, topics, planning, is_known=is_known), full)
     why = Counter(each for each in found if isinstance(each, str))
     lines = tuple(f"{counted(count, 'segment')}: {text}" for text, count in why.most_common())
     return Summarized({segment.base: each for segment, each in zip(full, found, strict=True) if isinstance(each, Covered)}, lines)
 
 
-class _Topics:
+def knows(returned: Collection[str] | None, predicate: Predicate) -> bool:
+    """Whether a part has all columns that a read returns or has conditions on."""
+    return returned is not None and {*returned, *(column.name for column in predicate.columns())} <= {*OF_GROUPS, *OF_RECORDS}
+
+
+class WantedTopics:
     """What a predicate says of a store's topics, each asked once."""
 
     def __init__(self, store: str, predicate: Predicate) -> None:
@@ -140,21 +152,23 @@ class _Topics:
             self._known[topic] = facts if may_be_true(self.predicate, {"store": exactly(self._store), **facts}) else None
         return self._known[topic]
 
-    def may_match_without_keys(self, group: _Group, segment: Segment) -> bool:
+    def may_match_without_keys(self, group: Group, segment: Segment) -> bool:
         """Whether records of a group may match that have none of the keys."""
         return not self.has_keys or bool(np.any(may_be_true(self.without_keys, {**self.facts(segment), **group.facts})))
 
 
-def _covered(parts: Parts, topics: _Topics, planning: Planning, segment: Segment) -> Covered | str:
+def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Segment, *, is_known: bool) -> Covered | str:
     try:
         part = parts.part_of(segment)
         if part.facts.largest > planning.max_record_bytes:
             raise Unfit("large")
-        groups = _groups_of(part, topics)
+        groups = groups_of(part, topics)
         if len(groups) > _MOST_GROUPS:
             raise Unfit("many")
     except Unfit as unfit:
         return unfit.said.text(UNFIT)
+    if is_known and (alone := _covered_alone(part, groups, topics, segment)) is not None:
+        return alone
     records, size, may_match = 0.0, 0.0, False
     for group in groups:
         facts = {**topics.facts(segment), **group.facts, **group.slices(segment)}
@@ -166,16 +180,40 @@ def _covered(parts: Parts, topics: _Topics, planning: Planning, segment: Segment
     return Covered(f"{part.uri}.groups.parquet", access, round(records), round(size), costs)
 
 
-class _Group(NamedTuple):
+def _covered_alone(part: Part, groups: Sequence[Group], topics: WantedTopics, segment: Segment) -> Covered | None:
+    """How a segment of which the part has all columns is read; None if too many records must be read all the same."""
+    wanted = [group for group in groups if group.may_match(topics, segment)]
+    rest = [group for group in wanted if not group.is_known]
+    records, size = (sum(each) for each in zip((0, 0), *((group.records, group.bytes) for group in rest), strict=True))
+    costs = costs_of_positions(segment.uri, segment.size, part.facts.records, records, size + part.facts.files["records"].size)
+    if rest and costs.favor_scan:
+        return None
+    return Covered(f"{part.uri}.groups.parquet", ALONE if wanted else None, records, size, costs)
+
+
+class Group(NamedTuple):
     """The records of one topic and queue. `first`: their first row."""
 
     facts: dict[str, Known]
     topic: bytes
+    queue_id: int
     first: int
     records: int
     bytes: int
     opaque: int
     times: tuple[int, int]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the part has the columns of all its records: none is a batch, and the name is valid UTF-8."""
+        return not self.opaque and _REPLACEMENT not in self.topic.decode("utf-8", "replace")
+
+    def may_match(self, topics: WantedTopics, segment: Segment) -> bool:
+        """Whether one of its records may match."""
+        facts, (low, high) = {**topics.facts(segment), **self.facts}, self.times
+        if -_MOST_MILLISECONDS <= low <= high <= _MOST_MILLISECONDS:
+            facts["store_timestamp"] = Within(low * 1000, high * 1000, nullable=True)
+        return bool(may_be_true(topics.predicate, facts))
 
     def slices(self, segment: Segment) -> dict[str, Known]:
         """Facts about the records in each of some slices of the segment, if they are spread evenly over it and its times: to estimate."""
@@ -188,7 +226,7 @@ class _Group(NamedTuple):
         return facts
 
 
-def _groups_of(part: Part, topics: _Topics) -> list[_Group]:
+def groups_of(part: Part, topics: WantedTopics) -> list[Group]:
     """The groups whose topics may match."""
     groups = part.groups
     names = groups["topic"].combine_chunks().dictionary_encode()
@@ -202,7 +240,7 @@ def _groups_of(part: Part, topics: _Topics) -> list[_Group]:
         if not row["opaque"]:  # the messages of an inner batch have numbers of their own
             facts["queue_offset"] = Within(row["first_queue_offset"], row["last_queue_offset"])
         times = row["first_time"], row["last_time"]
-        found.append(_Group(facts, row["topic"], first, row["records"], row["bytes"], row["opaque"], times))
+        found.append(Group(facts, row["topic"], row["queue_id"], first, row["records"], row["bytes"], row["opaque"], times))
     return found
 
 
@@ -211,12 +249,15 @@ def _facts_of_name(topic: bytes) -> dict[str, Known]:
     return {} if _REPLACEMENT in name else facts_of_topic(name)
 
 
-def records_wanted(uri: str, store: str, segment: Segment, predicate: Predicate) -> tuple[Numbers, Numbers]:
-    """The positions and sizes of the records of a segment that may match, in log order. Raises Unfit if its part changed since the plan."""
-    part, topics = read_part(uri, segment), _Topics(store, predicate)
+def records_wanted(uri: str, store: str, segment: Segment, predicate: Predicate, *, unknown: bool = False) -> tuple[Numbers, Numbers]:
+    """The positions and sizes of the records of a segment that may match, in log order. Raises Unfit if its part changed since the plan.
+
+    `unknown`: only of the groups of which the part does not have all columns.
+    """
+    part, topics = read_part(uri, segment), WantedTopics(store, predicate)
     try:
-        groups = _groups_of(part, topics)
-        hits, pieces = _hits(part, groups, topics, segment), list[tuple[_Group, Numbers]]()
+        groups = [group for group in groups_of(part, topics) if not (unknown and group.is_known)]
+        hits, pieces = _hits(part, groups, topics, segment), list[tuple[Group, Numbers]]()
         for group in groups:
             rows = _rows_of(group, hits, topics, segment)
             pieces += [(group, rows)] if len(rows) else []
@@ -234,10 +275,10 @@ def records_wanted(uri: str, store: str, segment: Segment, predicate: Predicate)
     except OSError:
         raise Unfit("unreadable part") from None
     order = np.argsort(positions[chosen], kind="stable")
-    return _inside(positions[chosen][order], sizes[chosen][order], segment)
+    return inside(positions[chosen][order], sizes[chosen][order], segment)
 
 
-def _hits(part: Part, groups: Sequence[_Group], topics: _Topics, segment: Segment) -> Numbers:
+def _hits(part: Part, groups: Sequence[Group], topics: WantedTopics, segment: Segment) -> Numbers:
     """The rows of records that may have one of the wanted keys or ids."""
     if not topics.has_keys:
         return np.empty(0, np.int64)
@@ -252,7 +293,7 @@ def _hits(part: Part, groups: Sequence[_Group], topics: _Topics, segment: Segmen
     return hits
 
 
-def _rows_of(group: _Group, hits: Numbers, topics: _Topics, segment: Segment) -> Numbers:
+def _rows_of(group: Group, hits: Numbers, topics: WantedTopics, segment: Segment) -> Numbers:
     """The rows of a group that are looked at."""
     stop = group.first + group.records
     if not group.opaque and not topics.may_match_without_keys(group, segment):
@@ -260,7 +301,7 @@ def _rows_of(group: _Group, hits: Numbers, topics: _Topics, segment: Segment) ->
     return np.arange(group.first, stop)
 
 
-def _may_match(group: _Group, topics: _Topics, segment: Segment, of_records: tuple[Numbers, Numbers], is_hit: Mask) -> Mask:
+def _may_match(group: Group, topics: WantedTopics, segment: Segment, of_records: tuple[Numbers, Numbers], is_hit: Mask) -> Mask:
     """Which of these records of a group may match. `of_records`: their positions and times."""
     positions, times = of_records
     facts: dict[str, Known] = {**topics.facts(segment), **group.facts, "physical_offset": exactly(positions + segment.base + segment.frame)}
@@ -273,7 +314,7 @@ def _may_match(group: _Group, topics: _Topics, segment: Segment, of_records: tup
     return result
 
 
-def _inside(positions: Numbers, sizes: Numbers, segment: Segment) -> tuple[Numbers, Numbers]:
+def inside(positions: Numbers, sizes: Numbers, segment: Segment) -> tuple[Numbers, Numbers]:
     """The same, if records can be there: one after the other, inside the segment."""
     ends = positions + sizes + segment.frame
     if len(positions) and (

@@ -22,7 +22,7 @@ from native_reader.plan.claims import QueueClaims, claims_within, left_of, may_w
 from native_reader.plan.estimate import TRUST, costs_of, is_too_small
 from native_reader.plan.places import SEEN, records_in
 from native_reader.plan.split import Split
-from native_reader.plan.summarized import SUMMARY, records_wanted
+from native_reader.plan.summarized import ALONE, SUMMARY, records_wanted
 from native_reader.predicate.outcomes import Known, Within, exactly, mentions
 from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import NO_DAMAGE, Damages
@@ -85,7 +85,7 @@ class Pruned:
 
     def __iter__(self) -> Iterator[Piece]:
         try:
-            ways = {TRUST: self._trusted, SEEN: self._seen, SUMMARY: self._summarized}
+            ways = {TRUST: self._trusted, SEEN: self._seen, SUMMARY: self._summarized, ALONE: self._summarized}
             yield from ways.get(self._split.access, self._unclaimed)()
         except ScanInstead as reason:
             yield from self._scanned(str(reason))
@@ -227,7 +227,8 @@ class Pruned:
 
     def _summarized(self) -> Iterator[Piece]:
         try:
-            positions, sizes = records_wanted(self._split.summary, self._split.store, self._split.segment, self._predicate)
+            unknown = self._split.access == ALONE
+            positions, sizes = records_wanted(self._split.summary, self._split.store, self._split.segment, self._predicate, unknown=unknown)
         except Unfit as reason:
             raise Contradiction(f"the summary is not used: {reason}") from None
         yield from self._at(positions, sizes, "a record is not where the summary has it")

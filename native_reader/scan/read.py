@@ -26,15 +26,17 @@ from native_reader.log.witness import is_live
 from native_reader.plan.beside import Sides
 from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.split import Split
-from native_reader.plan.summarized import SUMMARY
+from native_reader.plan.summarized import ALONE, SUMMARY, knows
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, PROPERTIES, SENTENCES, Damage, Damages
 from native_reader.records.report import Account, Report, SegmentReport, counts_of
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
+from native_reader.scan.summary_rows import SummaryRows
 from native_reader.sides.directories import Directories
 from native_reader.storage.window import ReadRate, Window
+from native_reader.summary.part import Unfit
 from native_reader.text import Said, say
 from native_reader.tuning import TUNING
 from native_reader.verify.doubted import Doubted
@@ -106,7 +108,11 @@ class Reading:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         try:
-            yield from self._read()
+            known = self._known_rows() if self._split.access == ALONE else None
+            if known is None or known.rest:
+                yield from self._read()
+            if known is not None and not (isinstance(self._walk, Pruned) and self._walk.why):
+                yield from self._made_of(known)
         except DataLoss as error:
             if self._projection.fail_on_data_loss and not (self._projection.ignore_missing_files and error.is_file_gone):
                 raise
@@ -133,7 +139,8 @@ class Reading:
                 first = CHUNK if split.follows else FIRST_CHUNK
                 self._walk = ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
             else:
-                pruning = self._predicate if split.access == SUMMARY else self._pruning  # a part covers the keys of its segment too
+                # A part covers the keys of its segment, too.
+                pruning = self._predicate if split.access in (SUMMARY, ALONE) else self._pruning
                 self._walk = Pruned(window, split, begin, pruning, self._shared.directories, **limits)
             for records, damages in self._walk:
                 if self._stopped:
@@ -143,6 +150,24 @@ class Reading:
                 batches = self._batches(Rows(PaddedBuffer(window.u8, window.arrow), records)) if len(records) else ()
                 yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
             self._check_end()
+
+    def _known_rows(self) -> SummaryRows | None:
+        """The rows, if the summary knows all of them; None if records must be read."""
+        try:
+            if knows(self._projection.returned, self._predicate):
+                return SummaryRows(self._split, self._projection.columns, self._predicate)
+        except Unfit:
+            pass  # it changed since the plan: found again, and told, where the records are read by it
+        self._split = replace(self._split, access=SUMMARY)
+        return None
+
+    def _made_of(self, known: SummaryRows) -> Iterator[pa.RecordBatch]:
+        for count, batch in known:
+            if self._stopped:
+                return
+            self._rows += count
+            if batch is not None:
+                yield batch
 
     def _check_end(self) -> None:
         """The log ended after a valid record when the read was planned. If damage ends there now, these are not the same bytes."""

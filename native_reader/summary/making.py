@@ -47,7 +47,7 @@ def tables_of(seen: Seen, places: Sequence[Place]) -> Tables:
     order: Index = np.argsort(seen.place, kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    records = [column[order] for column in (seen.position, seen.size, seen.time)]
+    records = [column[order] for column in (seen.position, seen.size, seen.time, seen.queue_offset)]
     by_hash = np.argsort(seen.key, kind="stable")
     keys = [seen.key[by_hash], rank[seen.key_row[by_hash]]]
     return Tables(_groups(seen, order, places), pa.table(records, schema=RECORDS), pa.table(keys, schema=KEYS))

@@ -31,13 +31,13 @@ GROUPS = pa.schema(
     ]
 )
 """`bytes`: without frames. `opaque`: how many records may have keys or queue offsets that are not here. Times are in milliseconds."""
-RECORDS = pa.schema([(name, pa.int64()) for name in ("position", "size", "time")])
+RECORDS = pa.schema([(name, pa.int64()) for name in ("position", "size", "time", "queue_offset")])
 KEYS = pa.schema([(name, pa.int64()) for name in ("hash", "row")])
 ROWS_AT_ONCE = 1 << 16
 """The rows of a row group: the least that is decoded."""
 NAME = re.compile(r"([0-9]{20})-([0-9a-f]{8})\.groups\.parquet")
 FACTS = b"rmqstore.summary"
-VERSION = 1
+VERSION = 2
 _MOST_GROUPS = 64 << 20
 _MOST_END = 1 << 20
 _MOST_KEPT = 64
@@ -233,7 +233,7 @@ def _columns(table: pa.Table) -> list[Numbers]:
 def _taken(file: Any, rows: Numbers, columns: tuple[str, ...]) -> list[Numbers]:
     """Columns of these rows. Decodes only the row groups that have them."""
     groups = rows // ROWS_AT_ONCE
-    needed = np.unique(groups)
+    needed = groups[np.diff(groups, prepend=-1) > 0]
     if not len(rows) or rows[0] < 0 or rows[-1] >= file.metadata.num_rows:
         raise Unfit("contradiction")
     table = file.read_row_groups(needed.tolist(), columns=list(columns), use_threads=False)

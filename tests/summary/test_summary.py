@@ -21,6 +21,7 @@ from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.export.target import Target
+from native_reader.plan.summarized import OF_GROUPS, OF_RECORDS
 from native_reader.predicate.tree import And
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
@@ -29,9 +30,27 @@ pytestmark = pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
 KERNELS = "numpy", "compiled"
 
 
+KNOWN = (*OF_GROUPS, *OF_RECORDS)
+
+
 def rows_of(store: Path, **options: Any) -> list[tuple[int, str]]:
-    table = nr.open(store).messages(columns="physical_offset,topic", **options).to_table()
-    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    """Offset and topic of the rows, from a read of records; a read of columns that a summary has, and a count, must find the same."""
+    rows = rows_of_records(store, **options)
+    known = nr.open(store).messages(columns=KNOWN, **options).to_table()
+    assert sorted(zip(*(known[name].to_pylist() for name in ("physical_offset", "topic")), strict=True)) == rows
+    assert nr.open(store).messages(**options).count_rows() == len(rows)
+    return rows
+
+
+def rows_of_records(store: Path, **options: Any) -> list[tuple[int, str]]:
+    table = nr.open(store).messages(columns="physical_offset,topic,tags", **options).to_table()
+    return sorted(zip(*(table[name].to_pylist() for name in ("physical_offset", "topic")), strict=True))
+
+
+def known_of(store: Path, **options: Any) -> list[dict[str, Any]]:
+    """All columns that a summary has."""
+    rows = nr.open(store).messages(columns=KNOWN, **options).to_table().to_pylist()
+    return sorted(rows, key=lambda row: (row["physical_offset"], row["inner_index"] or 0))
 
 
 def ways_of(store: Path, **options: Any) -> list[str]:
@@ -90,6 +109,7 @@ def test_the_rows_are_those_of_a_scan(written: tuple[Path, Path], which: str, mo
     for question in questions(store):
         assert rows_of(store, summary=folder, **question) == rows_of(store, access="scan", **question) != [], question
         assert "summary" in ways_of(store, summary=folder, **question), question
+        assert known_of(store, summary=folder, **question) == known_of(store, access="scan", **question), question
 
 
 @pytest.mark.kernel
@@ -100,6 +120,42 @@ def test_both_kernels_write_the_same_bytes(written: tuple[Path, Path], tmp_path:
     numpy, compiled = ({path.name: path.read_bytes() for path in (tmp_path / which).iterdir()} for which in KERNELS)
     assert numpy == compiled
     assert len(numpy) == 9
+
+
+@pytest.mark.parametrize("which", KERNELS)
+def test_columns_that_the_summary_has_are_read_without_the_log(
+    written: tuple[Path, Path], which: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only records whose numbers a part does not have are read, such as those of batches. Other rows come in log order."""
+    store, folder = written
+    monkeypatch.setenv("RMQSTORE_KERNEL", which)
+    end = 3 * (256 << 10)
+    conditions: tuple[dict[str, Any], ...] = (
+        {},
+        {"topic": "orders"},
+        {"where": "queue_id = 1 AND store_timestamp > TIMESTAMP '2026-01-05 08:00:01Z'"},
+        {"where": "NOT (topic = 'orders' OR record_size < 500) AND queue_offset > 3"},
+        {"where": "inner_index IS NULL AND physical_offset > 300000"},
+    )
+    for question in conditions:
+        ours, scanned = {"summary": folder, **question}, {"access": "scan", **question}
+        assert known_of(store, **ours) == known_of(store, **scanned) != [], question
+        assert "summary alone" in ways_of(store, columns=KNOWN, **ours), question
+        assert nr.open(store).messages(**ours).count_rows() == nr.open(store).messages(**scanned).count_rows(), question
+    run = nr.open(store).messages(topic="orders", columns=KNOWN, summary=folder, ending_physical_offset=end).run()
+    offsets = [row["physical_offset"] for batch in run for row in batch.to_pylist()]
+    assert offsets == sorted(offsets) != []
+    assert run.report.bytes_read == 0
+    assert "without reading the log" in str(nr.open(store).messages(columns=KNOWN, summary=folder).explain())
+
+
+@pytest.mark.parametrize(
+    "needs_records", [{"columns": "topic,tags"}, {"columns": "topic", "where": "tags = 'a'"}, {"columns": "topic", "verify_crc": True}]
+)
+def test_anything_else_of_a_message_is_read_from_the_log(small: tuple[Path, Path], needs_records: dict[str, Any]) -> None:
+    store, folder = small
+    assert set(ways_of(store, topic="T1", summary=folder, columns="topic")) == {"scan", "summary alone"}
+    assert "summary alone" not in ways_of(store, topic="T1", summary=folder, **needs_records)
 
 
 def test_a_key_reads_no_more_than_its_records(written: tuple[Path, Path]) -> None:
@@ -113,7 +169,7 @@ def test_a_key_reads_no_more_than_its_records(written: tuple[Path, Path]) -> Non
 
 @pytest.mark.sweep
 def test_a_summary_changes_no_rows(tmp_path_factory: pytest.TempPathFactory) -> None:
-    ways = dict.fromkeys(("cases", "summary", "not by summary"), 0)
+    ways = dict.fromkeys(("cases", "summary", "not by summary", "summary alone"), 0)
 
     @sampled(200)
     @given(st.data())
@@ -125,11 +181,14 @@ def test_a_summary_changes_no_rows(tmp_path_factory: pytest.TempPathFactory) -> 
             covered = AccessRead(files, predicate, "auto", summary=tmp_path_factory.mktemp("summary"))
             assert covered.rows == scanned.rows, str(predicate)
             assert not any("summary" in line for line in covered.run.report.scanned)
-            for way in ways:
+            known = AccessRead(files, predicate, "auto", summary=tmp_path_factory.mktemp("summary"), columns=KNOWN)
+            assert known.rows == scanned.rows, str(predicate)
+            ways["summary alone"] += "summary alone" in known.ways
+            for way in ("cases", "summary", "not by summary"):
                 ways[way] += way == "cases" or way in covered.ways
 
     changes_nothing()
-    assert min(ways["summary"], ways["not by summary"]) >= at_effort(0.05, 0.1) * ways["cases"], ways
+    assert min(ways["summary"], ways["not by summary"], ways["summary alone"]) >= at_effort(0.05, 0.1) * ways["cases"], ways
 
 
 def test_a_second_run_reads_only_new_segments(tmp_path: Path) -> None:
@@ -260,6 +319,17 @@ def test_a_part_that_is_deleted_after_planning_is_replaced_by_a_scan(small: tupl
     assert read.report.scanned[0].endswith("the summary is not used: its part cannot be read")
 
 
+def test_a_part_that_goes_when_a_row_is_wanted_of_it_alone_is_replaced_by_a_scan(small: tuple[Path, Path]) -> None:
+    store, folder = small
+    expected = known_of(store, topic="T1", access="scan")
+    scans = [nr.open(store).messages(topic="T1", columns=KNOWN, summary=folder) for _ in range(2)]
+    assert all("summary alone" in [split.access for split in scan.plan().splits] for scan in scans)
+    changes: list[Callable[[], object]] = [lambda: without("records")(store, folder), lambda: shutil.rmtree(folder)]
+    for scan, change in zip(scans, changes, strict=True):
+        change()
+        assert sorted(scan.to_table().to_pylist(), key=lambda row: row["physical_offset"]) == expected
+
+
 def test_a_record_that_is_not_where_the_summary_has_it_leads_to_a_scan(small: tuple[Path, Path]) -> None:
     """The bytes in the middle were changed, and the time of the file is as before: only the records show it."""
     store, folder = small
@@ -269,7 +339,7 @@ def test_a_record_that_is_not_where_the_summary_has_it_leads_to_a_scan(small: tu
     path.write_bytes(content[: row["physical_offset"]] + bytes(30) + content[row["physical_offset"] + 30 :])
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     options: dict[str, Any] = {"topic": row["topic"], "mode": "DROPMALFORMED"}
-    assert rows_of(store, summary=folder, **options) == rows_of(store, access="scan", **options)
+    assert rows_of_records(store, summary=folder, **options) == rows_of(store, access="scan", **options)
     read = nr.open(store).messages(summary=folder, **options).run()
     assert sum(map(len, read)) == len(rows_of(store, access="scan", **options))
     assert read.report.scanned == (f"{path.as_uri()}: a record is not where the summary has it",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +34,16 @@ class AccessRead:
         *,
         fail_on_data_loss: bool = True,
         summary: Path | None = None,
+        columns: Sequence[str] | None = None,
     ) -> None:
-        """`summary`: an empty folder. A summary of the store is written there first, and used."""
+        """`summary`: an empty folder. A summary of the store is written there first, and used. `columns`: those that are returned."""
         memory = in_memory(files)  # gone without a reference
         if summary is not None:
             nr.open(memory.url).index(summary)
-        how: dict[str, Any] = {"max_partition_bytes": most, "time_skew_tolerance": 0, "summary": summary}
+        how: dict[str, Any] = {"max_partition_bytes": most, "time_skew_tolerance": 0, "summary": summary, "columns": columns}
         options = MessageOptions(access=access, fail_on_data_loss=fail_on_data_loss, **how)
         self.plan = Scan(nr.open(memory.url).stores, options, predicate).plan()
-        self.run = Run(self.plan, _WHICH)
+        self.run = Run(self.plan, _WHICH if columns is None else options.projection())
         self.rows = Counter((row["physical_offset"], row["inner_index"]) for batch in self.run for row in batch.to_pylist())
         self.ways = set(self._ways())
 

@@ -1,0 +1,102 @@
+"""Rows of which a summary knows all columns, made without reading the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from native_reader.columns.filter import matching
+from native_reader.columns.makers import timestamps
+from native_reader.columns.schema import schema_of
+from native_reader.layout.record import Index, Numbers
+from native_reader.plan.split import Split
+from native_reader.plan.summarized import OF_GROUPS, Group, WantedTopics, groups_of, inside
+from native_reader.predicate.tree import EVERYTHING, Predicate
+from native_reader.summary.part import Part, Unfit, read_part
+
+_ROWS = 1 << 16
+_STORED = {"store_timestamp": "time", "queue_offset": "queue_offset"}
+"""Columns of messages that only some reads need, and the columns of a part that have their values."""
+
+
+class SummaryRows:
+    """The rows of a split of which its part has all columns, in log order. To make it reads the part; raises Unfit if that is not right.
+
+    `rest`: whether other records may match, too.
+    """
+
+    def __init__(self, split: Split, columns: Sequence[str], predicate: Predicate) -> None:
+        segment, topics = split.segment, WantedTopics(split.store, predicate)
+        part = read_part(split.summary, segment)
+        groups = groups_of(part, topics)
+        self._columns, self._predicate, self._split = columns, predicate, split
+        self._names = tuple(dict.fromkeys((*columns, *(column.name for column in predicate.columns()))))
+        wanted = [group for group in groups if group.may_match(topics, segment)]
+        self._groups = [group for group in wanted if group.is_known]
+        self.rest = len(wanted) > len(self._groups)
+        self._counts = np.array([group.records for group in self._groups], np.int64)
+        self._order: Index | None = None
+        try:
+            self._by_group = self._columns_of_groups()
+            if columns or not set(self._names) <= set(OF_GROUPS):
+                self._read(part)
+        except (pa.ArrowException, KeyError, OverflowError):
+            raise Unfit("contradiction") from None
+        except OSError:
+            raise Unfit("unreadable part") from None
+
+    def _columns_of_groups(self) -> dict[str, pa.Array]:
+        """The columns that have one value in each group."""
+        return {
+            "topic": pa.array([group.topic.decode() for group in self._groups], pa.string()),
+            "queue_id": pa.array([group.queue_id for group in self._groups], pa.int32()),
+            "store": pa.array([self._split.store] * len(self._groups), pa.string()),
+            "segment": pa.array([self._split.segment.name] * len(self._groups), pa.string()),
+        }
+
+    def _read(self, part: Part) -> None:
+        """Read the columns of the records, and put them in log order."""
+        rows = np.concatenate([np.empty(0, np.int64), *(_rows_of(group) for group in self._groups)])
+        stored = [name for name in _STORED if name in self._names]
+        if not len(rows):
+            self._order = rows
+            return
+        positions, sizes, *values = part.records_at(rows, "position", "size", *(_STORED[name] for name in stored))
+        self._order = np.argsort(positions, kind="stable")
+        inside(positions[self._order], sizes[self._order], self._split.segment)
+        self._group = np.repeat(np.arange(len(self._groups), dtype=np.int32), self._counts)
+        self._values = {"physical_offset": positions, "record_size": sizes, **dict(zip(stored, values, strict=True))}
+
+    def __iter__(self) -> Iterator[tuple[int, pa.RecordBatch | None]]:
+        """How many rows, and a batch of them if columns are wanted. No batch is empty."""
+        if self._order is None:
+            groups = pa.RecordBatch.from_pydict(self._by_group | {"": pa.array(self._counts)})
+            chosen = groups if self._predicate == EVERYTHING else matching(self._predicate, groups)
+            yield sum(chosen[""].to_pylist()), None
+            return
+        for begin in range(0, len(self._order), _ROWS):
+            rows = self._made(self._order[begin : begin + _ROWS])
+            chosen = rows if self._predicate == EVERYTHING else matching(self._predicate, rows)
+            if len(chosen):
+                yield len(chosen), chosen.select(list(self._columns)) if self._columns else None
+
+    def _made(self, at: Index) -> pa.RecordBatch:
+        groups = pa.array(self._group[at])
+        return pa.RecordBatch.from_arrays([self._column(name, at, groups) for name in self._names], schema=schema_of(self._names))
+
+    def _column(self, name: str, at: Index, groups: pa.Array) -> pa.Array:
+        if name in self._by_group:
+            return self._by_group[name].take(groups)
+        if name == "inner_index":  # of a batch
+            return pa.nulls(len(at), pa.int32())
+        values = self._values[name][at]
+        if name == "store_timestamp":
+            return timestamps(values)
+        segment = self._split.segment
+        return pa.array(values + segment.base + segment.frame if name == "physical_offset" else values, schema_of((name,)).types[0])
+
+
+def _rows_of(group: Group) -> Numbers:
+    return np.arange(group.first, group.first + group.records)
