@@ -24,8 +24,9 @@ from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import ReadRate, Window
-from native_reader.summary.making import NOTHING, Place, Seen, Tables, tables_of, write_groups, write_numbers
-from native_reader.summary.part import VERSION, Content, End, Facts, end_at
+from native_reader.summary.making import NOTHING, Place, Seen, Tables, encoded, tables_of, write_groups
+from native_reader.summary.part import VERSION, End, Facts, end_at
+from native_reader.summary.pieces import PieceSums
 from native_reader.text import counted, size_of
 from native_reader.verify.marks import Marks, new_marker
 
@@ -159,7 +160,7 @@ class _Pass:
         position = marks.offset - self._segment.base - self._segment.frame
         odd = np.concatenate([*opaque, np.zeros(0, np.bool_)]) | (marks.flags & INNER_BATCH != 0)
         keys = marks.key_row + self._rows, marks.key.astype(np.int32)
-        self._pieces.append(Seen(position, marks.size, marks.time, marks.queue_offset, marks.place, odd, *keys))
+        self._pieces.append(Seen(position, marks.size, marks.time, marks.queue_offset, marks.flags, marks.place, odd, *keys))
         self._rows += len(position)
 
 
@@ -173,16 +174,18 @@ def _opaque(u8: Bytes, records: Records) -> Mask:
 
 def _written(target: Target, segment: Segment, tables: Tables, facts: Facts) -> int:
     """Write the files of a part, that of groups last: without it, the others are no part. Returns their size."""
-    files = dict[str, Content]()
+    files = dict[str, PieceSums]()
     for name, table in (("records", tables.records), ("keys", tables.keys)):
+        content = encoded(table)
         with target.create(name) as sink:
-            write_numbers(table, sink)
-        files[name] = Content(*target.flush(name))
+            sink.write(content)
+        target.flush(name)
+        files[name] = PieceSums.of(content)
     with target.create("groups") as sink:
         write_groups(tables.groups, replace(facts, files=files), sink)
-    groups = Content(*target.flush("groups"))
+    groups = target.flush("groups")
     stem = f"{segment.name}-{groups.checksum:08x}"
     for name in ("records", "keys", "groups"):
         target.remove(f"{stem}.{name}.parquet")
         target.publish([(name, f"{stem}.{name}.parquet")])
-    return groups.size + sum(each.size for each in files.values())
+    return groups.bytes + sum(each.size for each in files.values())

@@ -13,9 +13,9 @@ from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan, StoreRead, make_plan, whole_reads
 from native_reader.plan.planning import Planning
-from native_reader.plan.summarized import NOT_SUMMARIZED, summarized
+from native_reader.plan.summarized import NOT_SUMMARIZED, Summarized, facts_of_segment, summarized
 from native_reader.plan.times import Times, times_of
-from native_reader.predicate.outcomes import mentions
+from native_reader.predicate.outcomes import may_be_true, mentions
 from native_reader.predicate.tree import Predicate
 from native_reader.storage.store import StoreFiles
 from native_reader.tuning import TUNING
@@ -65,6 +65,8 @@ def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> Stor
     if read.start is not None and read.end - read.start < TUNING.small_range:
         access = SCAN  # a small range, as in most stream batches, is faster to scan than to look up
     covered = summarized(store, predicate, planning, read.end) if read.start is None else NOT_SUMMARIZED
+    if covered.segments and not _left(read, covered, predicate):
+        return replace(read, summarized=covered)
     # Use queues and index for the whole log, even if only a part of it is read.
     lookup = look_up_keys(store, predicate, planning, access, read.end)
     path = AccessPath(why=BY_KEY) if lookup.is_sufficient else choose_access(store, lookup.predicate, access, read.end)
@@ -77,6 +79,12 @@ def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> Stor
     is_compared = planning.compares and read.start is None  # a range is of a stream, and queues are behind a log that grows
     sides = compared_sides(store, read.end, read.stale, planning) if is_compared else None
     return replace(read, store=store, path=path, lookup=lookup, times=times, sides=sides, summarized=covered)
+
+
+def _left(read: StoreRead, covered: Summarized, predicate: Predicate) -> bool:
+    """Whether rows may be where the summary does not cover the log."""
+    others = (segment for segment in read.store.segments if segment.base < read.end and segment.base not in covered.segments)
+    return any(may_be_true(predicate, facts_of_segment(read.store.uri, segment)) for segment in others)
 
 
 def _times(store: StoreFiles, end: int, predicate: Predicate, planning: Planning) -> Times:

@@ -27,7 +27,8 @@ from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.threads import map_files
-from native_reader.summary.part import NAME, UNFIT, Part, Unfit, read_part
+from native_reader.summary.part import NAME, Part, read_part
+from native_reader.summary.unfit import UNFIT, Unfit
 from native_reader.text import counted
 
 SUMMARY, ALONE = "summary", "summary alone"
@@ -36,7 +37,7 @@ SUMMARY, ALONE = "summary", "summary alone"
 They are chosen for whole segments, never by users.
 """
 OF_GROUPS = ("store", "segment", "topic", "queue_id")
-OF_RECORDS = ("physical_offset", "queue_offset", "store_timestamp", "record_size", "inner_index")
+OF_RECORDS = ("physical_offset", "queue_offset", "store_timestamp", "record_size", "sys_flag", "kind", "inner_index")
 """The columns that a part knows: those with one value in each group, and those of each record."""
 _NARROWED = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "store_timestamp")
 _SLICES = 16
@@ -131,6 +132,11 @@ def knows(returned: Collection[str] | None, predicate: Predicate) -> bool:
     return returned is not None and {*returned, *(column.name for column in predicate.columns())} <= {*OF_GROUPS, *OF_RECORDS}
 
 
+def facts_of_segment(store: str, segment: Segment) -> dict[str, Known]:
+    """What all records of a segment have in common."""
+    return {"store": exactly(store), "segment": exactly(segment.name), "physical_offset": Within(segment.base, segment.end)}
+
+
 class WantedTopics:
     """What a predicate says of a store's topics, each asked once."""
 
@@ -138,12 +144,12 @@ class WantedTopics:
         self.predicate = predicate
         self.without_keys = rewritten(predicate, lambda leaf: at_offsets(()) if keys_of(leaf) or by_id(leaf) is not None else None)
         self.has_keys = self.without_keys != predicate
+        self.has_ranges = mentions(predicate, "physical_offset", "store_timestamp")
         self._store, self._known = store, dict[bytes, dict[str, Known] | None]()
 
     def facts(self, segment: Segment) -> dict[str, Known]:
         """What all records of a segment have in common."""
-        offsets = Within(segment.base, segment.end)
-        return {"store": exactly(self._store), "segment": exactly(segment.name), "physical_offset": offsets}
+        return facts_of_segment(self._store, segment)
 
     def facts_of(self, topic: bytes) -> dict[str, Known] | None:
         """What the messages of a topic have in common; None if none can match."""
@@ -171,7 +177,7 @@ def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Se
         return alone
     records, size, may_match = 0.0, 0.0, False
     for group in groups:
-        facts = {**topics.facts(segment), **group.facts, **group.slices(segment)}
+        facts = {**topics.facts(segment), **group.facts, **(group.slices(segment) if topics.has_ranges else {})}
         share = float(np.mean(may_be_true(topics.without_keys, facts))) if topics.may_match_without_keys(group, segment) else 0.0
         may_match = may_match or share > 0 or (topics.has_keys and bool(np.any(may_be_true(topics.predicate, facts))))
         records, size = records + share * group.records, size + share * group.bytes

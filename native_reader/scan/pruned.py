@@ -35,7 +35,7 @@ from native_reader.sides.directories import Directories
 from native_reader.sides.queues import Topic
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.window import Window
-from native_reader.summary.part import Unfit
+from native_reader.summary.unfit import Unfit
 from native_reader.tuning import TUNING
 
 _FIRST_GROUP = 64 << 10

@@ -36,7 +36,7 @@ from native_reader.scan.pruned import Pruned
 from native_reader.scan.summary_rows import SummaryRows
 from native_reader.sides.directories import Directories
 from native_reader.storage.window import ReadRate, Window
-from native_reader.summary.part import Unfit
+from native_reader.summary.unfit import Unfit
 from native_reader.text import Said, say
 from native_reader.tuning import TUNING
 from native_reader.verify.doubted import Doubted

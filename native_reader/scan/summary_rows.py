@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -10,15 +11,25 @@ import pyarrow as pa
 from native_reader.columns.filter import matching
 from native_reader.columns.makers import timestamps
 from native_reader.columns.schema import schema_of
-from native_reader.layout.record import Index, Numbers
+from native_reader.layout.kinds import kind_of
+from native_reader.layout.record import COMMITTED, PREPARED, ROLLBACK, TRANSACTION, Index, Numbers
 from native_reader.plan.split import Split
 from native_reader.plan.summarized import OF_GROUPS, Group, WantedTopics, groups_of, inside
 from native_reader.predicate.tree import EVERYTHING, Predicate
-from native_reader.summary.part import Part, Unfit, read_part
+from native_reader.summary.part import Part, read_part
+from native_reader.summary.unfit import Unfit
 
 _ROWS = 1 << 16
-_STORED = {"store_timestamp": "time", "queue_offset": "queue_offset"}
-"""Columns of messages that only some reads need, and the columns of a part that have their values."""
+_STORED = {
+    "physical_offset": "position",
+    "record_size": "size",
+    "store_timestamp": "time",
+    "queue_offset": "queue_offset",
+    "sys_flag": "flags",
+    "kind": "flags",
+}
+"""Columns of messages, and the columns of a part that have their values."""
+_TRANSACTIONS = 0, PREPARED, COMMITTED, ROLLBACK
 
 
 class SummaryRows:
@@ -59,15 +70,15 @@ class SummaryRows:
     def _read(self, part: Part) -> None:
         """Read the columns of the records, and put them in log order."""
         rows = np.concatenate([np.empty(0, np.int64), *(_rows_of(group) for group in self._groups)])
-        stored = [name for name in _STORED if name in self._names]
+        stored = list(dict.fromkeys(("position", "size", *(_STORED[name] for name in self._names if name in _STORED))))
         if not len(rows):
             self._order = rows
             return
-        positions, sizes, *values = part.records_at(rows, "position", "size", *(_STORED[name] for name in stored))
+        self._values = dict(zip(stored, part.records_at(rows, *stored), strict=True))
+        positions, sizes = self._values["position"], self._values["size"]
         self._order = np.argsort(positions, kind="stable")
         inside(positions[self._order], sizes[self._order], self._split.segment)
         self._group = np.repeat(np.arange(len(self._groups), dtype=np.int32), self._counts)
-        self._values = {"physical_offset": positions, "record_size": sizes, **dict(zip(stored, values, strict=True))}
 
     def __iter__(self) -> Iterator[tuple[int, pa.RecordBatch | None]]:
         """How many rows, and a batch of them if columns are wanted. No batch is empty."""
@@ -91,11 +102,18 @@ class SummaryRows:
             return self._by_group[name].take(groups)
         if name == "inner_index":  # of a batch
             return pa.nulls(len(at), pa.int32())
-        values = self._values[name][at]
+        values = self._values[_STORED[name]][at]
         if name == "store_timestamp":
             return timestamps(values)
+        if name == "kind":
+            return self._kinds.take(pa.array(self._group[at] * len(_TRANSACTIONS) + ((values & TRANSACTION) >> 2)))
         segment = self._split.segment
         return pa.array(values + segment.base + segment.frame if name == "physical_offset" else values, schema_of((name,)).types[0])
+
+    @cached_property
+    def _kinds(self) -> pa.Array:
+        """The kind of a record of each group by its part in a transaction."""
+        return pa.array([kind_of(name, each) for name in self._by_group["topic"].to_pylist() for each in _TRANSACTIONS], pa.string())
 
 
 def _rows_of(group: Group) -> Numbers:

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from native_reader.layout.record import Index, Mask
-from native_reader.summary.part import FACTS, GROUPS, KEYS, RECORDS, ROWS_AT_ONCE, Facts
+from native_reader.summary.part import FACTS, GROUPS, KEYS, RECORDS, Facts
+from native_reader.summary.pieces import ROWS_AT_ONCE
 
 Place = tuple[bytes, int]
 Ints = NDArray[np.signedinteger[Any]]
@@ -24,6 +25,7 @@ class Seen(NamedTuple):
     size: Ints
     time: Ints
     queue_offset: Ints
+    flags: Ints
     place: Ints
     opaque: Mask
     key_row: Ints
@@ -31,7 +33,7 @@ class Seen(NamedTuple):
 
 
 _WIDE, _NARROW = np.empty(0, np.int64), np.empty(0, np.int32)
-NOTHING = Seen(_WIDE, _NARROW, _WIDE, _WIDE, _NARROW, np.empty(0, np.bool_), _WIDE, _NARROW)
+NOTHING = Seen(_WIDE, _NARROW, _WIDE, _WIDE, _NARROW, _NARROW, np.empty(0, np.bool_), _WIDE, _NARROW)
 
 
 class Tables(NamedTuple):
@@ -47,7 +49,7 @@ def tables_of(seen: Seen, places: Sequence[Place]) -> Tables:
     order: Index = np.argsort(seen.place, kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    records = [column[order] for column in (seen.position, seen.size, seen.time, seen.queue_offset)]
+    records = [column[order] for column in (seen.position, seen.size, seen.time, seen.queue_offset, seen.flags)]
     by_hash = np.argsort(seen.key, kind="stable")
     keys = [seen.key[by_hash], rank[seen.key_row[by_hash]]]
     return Tables(_groups(seen, order, places), pa.table(records, schema=RECORDS), pa.table(keys, schema=KEYS))
@@ -75,7 +77,10 @@ def write_groups(groups: pa.Table, facts: Facts, sink: object) -> None:
     pq.write_table(groups.replace_schema_metadata({FACTS: facts.to_json()}), sink, compression="zstd")
 
 
-def write_numbers(table: pa.Table, sink: object) -> None:
-    """Write the file of records or keys. Differences of neighbours are small, and take few bits."""
+def encoded(table: pa.Table) -> pa.Buffer:
+    """The file of records or keys. Differences of neighbours are small, and take few bits."""
     encoding = dict.fromkeys(table.column_names, "DELTA_BINARY_PACKED")
-    pq.write_table(table, sink, row_group_size=ROWS_AT_ONCE, compression="zstd", use_dictionary=False, column_encoding=encoding)
+    how: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "column_encoding": encoding}
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=ROWS_AT_ONCE, **how)
+    return sink.getvalue()

@@ -18,10 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Numbers
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment
-from native_reader.text import Said, say
+from native_reader.summary.pieces import Pieces, PieceSums
+from native_reader.summary.unfit import Unfit
 
 GROUPS = pa.schema(
     [
@@ -31,45 +33,14 @@ GROUPS = pa.schema(
     ]
 )
 """`bytes`: without frames. `opaque`: how many records may have keys or queue offsets that are not here. Times are in milliseconds."""
-RECORDS = pa.schema([(name, pa.int64()) for name in ("position", "size", "time", "queue_offset")])
+RECORDS = pa.schema([(name, pa.int64()) for name in ("position", "size", "time", "queue_offset", "flags")])
 KEYS = pa.schema([(name, pa.int64()) for name in ("hash", "row")])
-ROWS_AT_ONCE = 1 << 16
-"""The rows of a row group: the least that is decoded."""
 NAME = re.compile(r"([0-9]{20})-([0-9a-f]{8})\.groups\.parquet")
 FACTS = b"rmqstore.summary"
 VERSION = 2
 _MOST_GROUPS = 64 << 20
 _MOST_END = 1 << 20
 _MOST_KEPT = 64
-
-UNFIT = {
-    "no part": "the summary has no part for it",
-    "other version": "another version of rmqstore wrote its part",
-    "damaged part": "a checksum of its part is wrong: the part was changed or not written to the end",
-    "unreadable part": "its part cannot be read",
-    "contradiction": "its part contradicts itself",
-    "other segment": "its part is of another file",
-    "changed": "it was changed after its part was written",
-    "damage": "it has damaged bytes",
-    "many": "too many of its queues may match",
-    "large": "it has a record that is larger than max_record_bytes",
-}
-"""Why a segment is not read by its part, by kind, in English."""
-
-
-class Unfit(Exception):
-    """A part that is not used. `said`: why."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__(UNFIT[kind])
-        self.said: Said = say(kind)
-
-
-class Content(NamedTuple):
-    """A file of a part: its size and CRC-32."""
-
-    size: int
-    checksum: int
 
 
 class End(NamedTuple):
@@ -96,7 +67,7 @@ class Facts:
     blank_bytes: int
     largest: int
     ends: tuple[End, ...]
-    files: Mapping[str, Content]
+    files: Mapping[str, PieceSums]
 
     def to_json(self) -> bytes:
         """As the file of groups has it."""
@@ -109,7 +80,7 @@ class Facts:
         if given["version"] != VERSION:
             raise Unfit("other version")
         ends = tuple(End(*map(int, each)) for each in given.pop("ends"))
-        files = {name: Content(*map(int, each)) for name, each in given.pop("files").items()}
+        files = {name: PieceSums.from_json(each) for name, each in given.pop("files").items()}
         return Facts(**given, ends=ends, files=files)
 
 
@@ -123,31 +94,24 @@ class Part:
 
     def check_files(self) -> None:
         """Raise Unfit unless its other files are there and right."""
-        for name, expected in self.facts.files.items():
-            _content(f"{self.uri}.{name}.parquet", expected.size, expected.checksum)
+        for name, schema in (("records", RECORDS), ("keys", KEYS)):
+            self._opened(name, schema).check()
 
     def records_at(self, rows: Numbers, *columns: str) -> list[Numbers]:
         """Columns of these rows of `records`, which ascend."""
-        return _taken(self._opened("records", RECORDS), rows, columns)
+        return self._opened("records", RECORDS).taken(rows, columns)
 
     def rows_with(self, hashes: Numbers) -> Numbers:
         """The rows of records with a key of such a hash, in order."""
-        file = self._opened("keys", KEYS)
-        wanted, found = np.unique(hashes), [np.empty(0, np.int64)]
-        for group in range(file.metadata.num_row_groups if len(wanted) else 0):
-            bounds = file.metadata.row_group(group).column(0).statistics
-            if bounds is None or np.searchsorted(wanted, bounds.min) < np.searchsorted(wanted, bounds.max, side="right"):
-                known, rows = _columns(file.read_row_group(group, use_threads=False))
-                places = np.minimum(np.searchsorted(wanted, known), len(wanted) - 1)
-                found.append(rows[wanted[places] == known])
-        rows = np.unique(np.concatenate(found))
+        wanted = np.unique(hashes)
+        near = self._opened("keys", KEYS).near("hash", wanted)
+        rows = np.unique(near["row"][is_among(near["hash"], wanted)])
         if len(rows) and not 0 <= rows[0] <= rows[-1] < self.facts.records:
             raise Unfit("contradiction")
         return rows
 
-    def _opened(self, name: str, schema: pa.Schema) -> Any:
-        expected = self.facts.files[name]
-        return _parsed(_content(f"{self.uri}.{name}.parquet", expected.size, expected.checksum), schema)
+    def _opened(self, name: str, schema: pa.Schema) -> Pieces:
+        return Pieces(f"{self.uri}.{name}.parquet", self.facts.files[name], schema)
 
 
 def read_part(uri: str, segment: Segment) -> Part:
@@ -174,7 +138,15 @@ def _part(uri: str, checksum: int, segment: Segment) -> Part:
 @lru_cache(_MOST_KEPT)
 def _groups(uri: str, checksum: int, *stamp: int) -> tuple[Facts, pa.Table]:
     """A file of groups: a plan needs it, and then the read. `stamp`: what changes with the file."""
-    file = _parsed(_content(uri, None, checksum), GROUPS)
+    with storage_of(uri).open(uri) as opened:
+        if (size := opened.size()) > _MOST_GROUPS:
+            raise Unfit("contradiction")
+        (content,) = opened.read_ranges([(0, size)])
+    if zlib.crc32(content) != checksum:
+        raise Unfit("damaged part")
+    file = pq.ParquetFile(pa.BufferReader(content))
+    if file.schema_arrow.remove_metadata() != GROUPS:
+        raise Unfit("contradiction")
     facts = Facts.from_json((file.schema_arrow.metadata or {})[FACTS])
     return facts, file.read(use_threads=False)
 
@@ -204,40 +176,3 @@ def end_at(file: Any, position: int, size: int) -> End:
     size = max(0, min(size, _MOST_END))
     (content,) = file.read_ranges([(max(0, position), size)])
     return End(position, size, zlib.crc32(content))
-
-
-def _content(uri: str, size: int | None, checksum: int) -> bytes:
-    with storage_of(uri).open(uri) as file:
-        there = file.size()
-        if size is not None and there != size:
-            raise Unfit("damaged part")
-        if size is None and there > _MOST_GROUPS:
-            raise Unfit("contradiction")
-        (content,) = file.read_ranges([(0, there)])
-    if zlib.crc32(content) != checksum:
-        raise Unfit("damaged part")
-    return content
-
-
-def _parsed(content: bytes, schema: pa.Schema) -> Any:
-    file = pq.ParquetFile(pa.BufferReader(content))
-    if file.schema_arrow.remove_metadata() != schema:
-        raise Unfit("contradiction")
-    return file
-
-
-def _columns(table: pa.Table) -> list[Numbers]:
-    return [column.to_numpy() for column in table.columns]
-
-
-def _taken(file: Any, rows: Numbers, columns: tuple[str, ...]) -> list[Numbers]:
-    """Columns of these rows. Decodes only the row groups that have them."""
-    groups = rows // ROWS_AT_ONCE
-    needed = groups[np.diff(groups, prepend=-1) > 0]
-    if not len(rows) or rows[0] < 0 or rows[-1] >= file.metadata.num_rows:
-        raise Unfit("contradiction")
-    table = file.read_row_groups(needed.tolist(), columns=list(columns), use_threads=False)
-    places = np.searchsorted(needed, groups) * ROWS_AT_ONCE + rows % ROWS_AT_ONCE
-    if len(table) <= int(places[-1]):
-        raise Unfit("contradiction")
-    return [column[places] for column in _columns(table.select(list(columns)))]

@@ -1,0 +1,123 @@
+"""A Parquet file of a part of a summary, of which only what is needed is read: each row group has a checksum, and so has the footer."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from native_reader.layout.record import Numbers
+from native_reader.storage.protocol import storage_of
+from native_reader.summary.unfit import Unfit
+
+ROWS_AT_ONCE = 1 << 14
+"""The rows of a row group: the least that is read."""
+
+
+class PieceSums(NamedTuple):
+    """What is in a file. `starts`: where its pieces start, and `checksums`: their CRC-32. The last piece is the footer."""
+
+    size: int
+    starts: tuple[int, ...]
+    checksums: tuple[int, ...]
+
+    @staticmethod
+    def of(encoded: bytes | pa.Buffer) -> PieceSums:
+        """That of a whole file."""
+        starts = _starts(pq.ParquetFile(pa.BufferReader(encoded)).metadata)
+        view = memoryview(encoded)
+        return PieceSums(len(encoded), starts, tuple(zlib.crc32(view[start:stop]) for start, stop in pairwise((*starts, len(encoded)))))
+
+    @staticmethod
+    def from_json(given: Sequence[Any]) -> PieceSums:
+        """What JSON made of it. Raises TypeError or ValueError if it cannot be that of a file."""
+        size, starts, checksums = int(given[0]), tuple(map(int, given[1])), tuple(map(int, given[2]))
+        if not starts or starts[0] != 0 or list(starts) != sorted(starts) or starts[-1] > size or len(starts) != len(checksums):
+            raise ValueError
+        return PieceSums(size, starts, checksums)
+
+
+def _starts(metadata: Any) -> tuple[int, ...]:
+    """Where each row group and the footer start. The bytes before the first row group belong to it."""
+    columns = [
+        [metadata.row_group(group).column(column) for column in range(metadata.num_columns)] for group in range(metadata.num_row_groups)
+    ]
+    ends = [max(_begin(column) + column.total_compressed_size for column in group) for group in columns]
+    return (0, *ends)
+
+
+def _begin(column: Any) -> int:
+    return int(min(column.data_page_offset, column.dictionary_page_offset or column.data_page_offset))
+
+
+class Pieces:
+    """An open file. Raises Unfit for a piece whose checksum is wrong."""
+
+    def __init__(self, uri: str, content: PieceSums, schema: pa.Schema) -> None:
+        self._uri, self._content = uri, content
+        # Pages that are never written to take no memory.
+        self._bytes, self._loaded = np.zeros(content.size, np.uint8), set[int]()
+        footer = len(content.starts) - 1
+        self._load([footer])
+        self._file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._bytes)))
+        if self._file.schema_arrow.remove_metadata() != schema or _starts(self._file.metadata) != content.starts:
+            raise Unfit("contradiction")
+
+    @property
+    def rows(self) -> int:
+        """How many rows the file has."""
+        return int(self._file.metadata.num_rows)
+
+    def check(self) -> None:
+        """Raise Unfit unless all pieces are right."""
+        self._load(range(len(self._content.starts)))
+
+    def taken(self, rows: Numbers, columns: Sequence[str]) -> list[Numbers]:
+        """Columns of these rows, which ascend."""
+        groups = rows // ROWS_AT_ONCE
+        needed = groups[np.diff(groups, prepend=-1) > 0]
+        if not len(rows) or rows[0] < 0 or rows[-1] >= self.rows:
+            raise Unfit("contradiction")
+        table = self._read(needed.tolist(), list(columns))
+        places = np.searchsorted(needed, groups) * ROWS_AT_ONCE + rows % ROWS_AT_ONCE
+        if len(table) <= int(places[-1]):
+            raise Unfit("contradiction")
+        return [table[name].to_numpy()[places] for name in columns]
+
+    def near(self, column: str, wanted: Numbers) -> Mapping[str, Numbers]:
+        """All columns of the row groups that may have one of these values, which ascend, in a column by which the rows are sorted."""
+        at, groups = self._file.schema_arrow.get_field_index(column), list[int]()
+        for group in range(self._file.metadata.num_row_groups if len(wanted) else 0):
+            bounds = self._file.metadata.row_group(group).column(at).statistics
+            if bounds is None or np.searchsorted(wanted, bounds.min) < np.searchsorted(wanted, bounds.max, side="right"):
+                groups.append(group)
+        table = self._read(groups, self._file.schema_arrow.names)
+        return {name: table[name].to_numpy() for name in table.column_names}
+
+    def _read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        self._load(groups)
+        return self._file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
+
+    def _load(self, pieces: Sequence[int]) -> None:
+        """Read these pieces, neighbours together."""
+        edges = (*self._content.starts, self._content.size)
+        missing = [piece for piece in pieces if piece not in self._loaded]
+        firsts = [piece for piece in missing if piece - 1 not in missing]
+        lasts = [piece for piece in missing if piece + 1 not in missing]
+        ranges = [(edges[first], edges[last + 1] - edges[first]) for first, last in zip(firsts, lasts, strict=True)]
+        with storage_of(self._uri).open(self._uri) as file:
+            if file.size() != self._content.size:
+                raise Unfit("damaged part")
+            for (start, size), content in zip(ranges, file.read_ranges(ranges), strict=True):
+                if len(content) != size:
+                    raise Unfit("damaged part")
+                self._bytes[start : start + size] = np.frombuffer(content, np.uint8)
+        for piece in missing:
+            if zlib.crc32(self._bytes[edges[piece] : edges[piece + 1]].data) != self._content.checksums[piece]:
+                raise Unfit("damaged part")
+        self._loaded |= set(missing)
