@@ -144,12 +144,16 @@ class WantedTopics:
         self.predicate = predicate
         self.without_keys = rewritten(predicate, lambda leaf: at_offsets(()) if keys_of(leaf) or by_id(leaf) is not None else None)
         self.has_keys = self.without_keys != predicate
-        self.has_ranges = mentions(predicate, "physical_offset", "store_timestamp")
+        self._has_ranges = mentions(predicate, "physical_offset", "store_timestamp")
+        self._has_others = self._has_ranges or mentions(predicate, "segment", "queue_id", "queue_offset")
         self._store, self._known = store, dict[bytes, dict[str, Known] | None]()
+        self._answers, self._facts = dict[tuple[bytes, bool], bool](), dict[str, dict[str, Known]]()
 
     def facts(self, segment: Segment) -> dict[str, Known]:
         """What all records of a segment have in common."""
-        return facts_of_segment(self._store, segment)
+        if segment.uri not in self._facts:
+            self._facts[segment.uri] = facts_of_segment(self._store, segment)
+        return self._facts[segment.uri]
 
     def facts_of(self, topic: bytes) -> dict[str, Known] | None:
         """What the messages of a topic have in common; None if none can match."""
@@ -158,9 +162,21 @@ class WantedTopics:
             self._known[topic] = facts if may_be_true(self.predicate, {"store": exactly(self._store), **facts}) else None
         return self._known[topic]
 
-    def may_match_without_keys(self, group: Group, segment: Segment) -> bool:
-        """Whether records of a group may match that have none of the keys."""
-        return not self.has_keys or bool(np.any(may_be_true(self.without_keys, {**self.facts(segment), **group.facts})))
+    def may_match(self, group: Group, segment: Segment, *, without_keys: bool = False) -> bool:
+        """Whether records of a group may match; `without_keys`: those that have none of the keys."""
+        place = group.topic, without_keys
+        if self._has_others or place not in self._answers:
+            predicate = self.without_keys if without_keys else self.predicate
+            self._answers[place] = bool(may_be_true(predicate, {**self.facts(segment), **group.facts, **group.time_facts}))
+        return self._answers[place]
+
+    def share(self, group: Group, segment: Segment) -> float:
+        """About which share of the records of a group may match without the keys."""
+        if not self.may_match(group, segment, without_keys=True):
+            return 0.0
+        if not self._has_ranges:
+            return 1.0
+        return float(np.mean(may_be_true(self.without_keys, {**self.facts(segment), **group.facts, **group.slices(segment)})))
 
 
 def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Segment, *, is_known: bool) -> Covered | str:
@@ -177,9 +193,8 @@ def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Se
         return alone
     records, size, may_match = 0.0, 0.0, False
     for group in groups:
-        facts = {**topics.facts(segment), **group.facts, **(group.slices(segment) if topics.has_ranges else {})}
-        share = float(np.mean(may_be_true(topics.without_keys, facts))) if topics.may_match_without_keys(group, segment) else 0.0
-        may_match = may_match or share > 0 or (topics.has_keys and bool(np.any(may_be_true(topics.predicate, facts))))
+        share = topics.share(group, segment)
+        may_match = may_match or share > 0 or (topics.has_keys and topics.may_match(group, segment))
         records, size = records + share * group.records, size + share * group.bytes
     costs = costs_of_positions(segment.uri, segment.size, part.facts.records, records, size)
     access = None if not may_match else SCAN if costs.favor_scan else SUMMARY
@@ -188,7 +203,7 @@ def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Se
 
 def _covered_alone(part: Part, groups: Sequence[Group], topics: WantedTopics, segment: Segment) -> Covered | None:
     """How a segment of which the part has all columns is read; None if too many records must be read all the same."""
-    wanted = [group for group in groups if group.may_match(topics, segment)]
+    wanted = [group for group in groups if topics.may_match(group, segment)]
     rest = [group for group in wanted if not group.is_known]
     records, size = (sum(each) for each in zip((0, 0), *((group.records, group.bytes) for group in rest), strict=True))
     costs = costs_of_positions(segment.uri, segment.size, part.facts.records, records, size + part.facts.files["records"].size)
@@ -214,12 +229,12 @@ class Group(NamedTuple):
         """Whether the part has the columns of all its records: none is a batch, and the name is valid UTF-8."""
         return not self.opaque and _REPLACEMENT not in self.topic.decode("utf-8", "replace")
 
-    def may_match(self, topics: WantedTopics, segment: Segment) -> bool:
-        """Whether one of its records may match."""
-        facts, (low, high) = {**topics.facts(segment), **self.facts}, self.times
-        if -_MOST_MILLISECONDS <= low <= high <= _MOST_MILLISECONDS:
-            facts["store_timestamp"] = Within(low * 1000, high * 1000, nullable=True)
-        return bool(may_be_true(topics.predicate, facts))
+    @property
+    def time_facts(self) -> dict[str, Known]:
+        """What its store times have in common."""
+        low, high = self.times
+        is_known = -_MOST_MILLISECONDS <= low <= high <= _MOST_MILLISECONDS
+        return {"store_timestamp": Within(low * 1000, high * 1000, nullable=True)} if is_known else {}
 
     def slices(self, segment: Segment) -> dict[str, Known]:
         """Facts about the records in each of some slices of the segment, if they are spread evenly over it and its times: to estimate."""
@@ -302,7 +317,7 @@ def _hits(part: Part, groups: Sequence[Group], topics: WantedTopics, segment: Se
 def _rows_of(group: Group, hits: Numbers, topics: WantedTopics, segment: Segment) -> Numbers:
     """The rows of a group that are looked at."""
     stop = group.first + group.records
-    if not group.opaque and not topics.may_match_without_keys(group, segment):
+    if not group.opaque and topics.has_keys and not topics.may_match(group, segment, without_keys=True):
         return hits[np.searchsorted(hits, group.first) : np.searchsorted(hits, stop)]
     return np.arange(group.first, stop)
 

@@ -44,7 +44,7 @@ class SummaryRows:
         groups = groups_of(part, topics)
         self._columns, self._predicate, self._split = columns, predicate, split
         self._names = tuple(dict.fromkeys((*columns, *(column.name for column in predicate.columns()))))
-        wanted = [group for group in groups if group.may_match(topics, segment)]
+        wanted = [group for group in groups if topics.may_match(group, segment)]
         self._groups = [group for group in wanted if group.is_known]
         self.rest = len(wanted) > len(self._groups)
         self._counts = np.array([group.records for group in self._groups], np.int64)
