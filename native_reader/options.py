@@ -13,8 +13,8 @@ from native_reader.columns.projection import FAILFAST, MODES, PERMISSIVE, Projec
 from native_reader.columns.schema import projected
 from native_reader.errors import OptionError, option_name
 from native_reader.log.tail import AVAILABLE, TAILS
-from native_reader.plan.estimate import ACCESSES, AUTO, TRUST
 from native_reader.plan.planning import Planning
+from native_reader.plan.ways import ACCESSES, AUTO, TRUST
 from native_reader.predicate.sql import moment_zone
 from native_reader.storage.local import LocalPath
 from native_reader.values import (

@@ -17,7 +17,7 @@ from native_reader.compare.steps import steps
 from native_reader.errors import UseError
 from native_reader.lazy import Lazy, Scan
 from native_reader.options import MessageOptions
-from native_reader.plan.estimate import SCAN
+from native_reader.plan.ways import SCAN
 from native_reader.scan.progress import Watch
 from native_reader.storage.store import StoreFiles
 from native_reader.text import Said, say, size_of

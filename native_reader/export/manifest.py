@@ -15,6 +15,7 @@ from native_reader.plan.lost import Missing
 from native_reader.plan.plan import Plan
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
+from native_reader.plan.ways import plain, way_of
 from native_reader.predicate.tree import Predicate
 from native_reader.records.report import SegmentReport
 from native_reader.storage.store import Segment, StoreFiles
@@ -22,7 +23,7 @@ from native_reader.text import say
 from native_reader.version import version
 
 NAME = "_export.json"
-_LAYOUT = 4
+_LAYOUT = 5
 """Of this file and those next to it. Another one cannot be continued."""
 _NOT_PINNED = ("max_read_rate", "lenient", "returned")
 """The first does not change what is in the files; the others follow from `mode` and `columns`."""
@@ -93,8 +94,8 @@ def save(manifest: Manifest, target: Target) -> None:
 
 def _plain(split: Split, numbers: Mapping[Segment | Sides | None, int]) -> dict[str, Any]:
     """What several splits share is a number."""
-    names = (name for name in Split.__dataclass_fields__ if name != "records")  # no export has such splits
-    return {**{name: getattr(split, name) for name in names}, "segment": numbers[split.segment], "sides": numbers[split.sides]}
+    known = {name: getattr(split, name) for name in Split.__dataclass_fields__}
+    return {**known, "way": plain(split.way), "segment": numbers[split.segment], "sides": numbers[split.sides]}
 
 
 def saved(target: Target) -> Manifest | None:
@@ -124,7 +125,7 @@ def _missing(store: str, start: int, stop: int, reason: str, said: Iterable[tupl
 
 def _split(known: dict[str, Any], segments: Sequence[Segment], sides: Sequence[Sides | None]) -> Split:
     shared = {"segment": segments[known["segment"]], "sides": sides[known["sides"]]}
-    return Split(**{**known, **shared, "queues": tuple(known["queues"])})
+    return Split(**{**known, **shared, "way": way_of(known["way"])})
 
 
 def check_same(target: Target, begun: ExportRequest, request: ExportRequest) -> None:

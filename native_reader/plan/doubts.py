@@ -10,7 +10,7 @@ from typing import Any
 
 from native_reader.broker.settings import Topics
 from native_reader.errors import OptionError, did_you_mean, nearest, option_name, spelled
-from native_reader.plan.estimate import TRUST
+from native_reader.plan.ways import TRUST
 from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
 from native_reader.sides.batch_topics import has_queues
 from native_reader.sides.deleted import DeletedTopics

@@ -17,6 +17,7 @@ import numpy as np
 
 from native_reader.layout.record import Numbers
 from native_reader.plan.claims import ORIGINS, may_exclude, may_want, wanted_among
+from native_reader.plan.ways import AUTO, SCAN, TRUST
 from native_reader.predicate.outcomes import Facts, exactly, mentions
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
@@ -25,9 +26,6 @@ from native_reader.storage.rocksdb_queues import why_unreadable
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tuning import TUNING
 
-AUTO, SCAN, TRUST = "auto", "scan", "trust"
-ACCESSES = (AUTO, SCAN, TRUST)
-"""`auto`: use the queues, and search the bytes that no queue claims; `scan`: ignore the queues; `trust`: read only what they name."""
 _NARROWED_BY_QUEUES = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "record_size", "tags")
 """A condition on one of these columns makes queues useful. A physical offset needs none."""
 

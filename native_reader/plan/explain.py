@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from native_reader.kernel import kernel_info
-from native_reader.plan.estimate import AUTO, SCAN, TRUST, AccessPath, is_too_small
+from native_reader.plan.estimate import AccessPath, is_too_small
 from native_reader.plan.keys import BY_KEY, KeyLookup
 from native_reader.plan.plan import Plan
 from native_reader.plan.split import Split
-from native_reader.plan.summarized import ALONE, SUMMARY, Summarized
+from native_reader.plan.summarized import Summarized
+from native_reader.plan.ways import ALONE, AUTO, SCAN, SUMMARY, TRUST
 from native_reader.predicate.outcomes import mentions
 from native_reader.storage.store import StoreFiles
 from native_reader.text import counted, names_of, size_of

@@ -21,8 +21,8 @@ from native_reader.broker.settings import Topics
 from native_reader.layout.index_entry import key_hash
 from native_reader.layout.properties import KEYS_SEPARATOR
 from native_reader.plan.claims import facts_of_topic
-from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.planning import Planning
+from native_reader.plan.ways import SCAN, TRUST
 from native_reader.predicate.outcomes import NoneOf, exactly, may_be_true
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten, values_of
 from native_reader.sides.batch_topics import has_queues, topics_with_batches

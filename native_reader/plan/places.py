@@ -10,9 +10,6 @@ import numpy as np
 from native_reader.layout.record import Numbers
 from native_reader.plan.lost import CheckedEnd
 
-SEEN = "seen"
-"""The access of a split that reads only such records. Users cannot choose it: only a pass can show that no others are wanted."""
-
 
 class Places(NamedTuple):
     """Every record of one log that a read may want, in log order: its physical offset and its size.

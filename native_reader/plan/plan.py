@@ -13,14 +13,15 @@ import numpy as np
 from native_reader.errors import DataLoss, option_name
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.plan.beside import Sides
-from native_reader.plan.estimate import AUTO, SCAN, AccessPath
+from native_reader.plan.estimate import AccessPath
 from native_reader.plan.keys import KeyLookup
 from native_reader.plan.lost import CheckedEnd, Lost, Missing, gap_in
-from native_reader.plan.places import SEEN, Places
+from native_reader.plan.places import Places
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
-from native_reader.plan.summarized import ALONE, NOT_SUMMARIZED, SUMMARY, Covered, Summarized
+from native_reader.plan.summarized import NOT_SUMMARIZED, Covered, Summarized
 from native_reader.plan.times import Times
+from native_reader.plan.ways import ALONE, AUTO, SCAN, SCANNED, SEEN, SUMMARY, ByQueues, BySummary, SeenBefore
 from native_reader.predicate.outcomes import Facts, Within, borders_of, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Column, Compare, Or, Predicate, all_of
 from native_reader.storage.store import Segment, StoreFiles
@@ -129,9 +130,9 @@ class StoreRead:
         """A segment as one split, from `start` on."""
         start, end = max(0, (self.start or 0) - segment.base), max(0, min(self.end - segment.base, segment.size))
         path, stale = self.path, self.stale if 0 < end < segment.size else 0
-        queues = () if path.access == SCAN else self.store.queues
+        way = SCANNED if path.access == SCAN else ByQueues(self.store.queues, path.share, path.access)
         how: dict[str, Any] = {"border": start, "stale": stale, "end_follows_record": self.end_follows_record, "sides": self.sides}
-        return Split(self.store.uri, segment, start, segment.size, end, path.access, queues, path.share, **how)
+        return Split(self.store.uri, segment, start, segment.size, end, way, **how)
 
 
 def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) -> list[StoreRead]:
@@ -216,9 +217,9 @@ class _Parts:
     def _add_covered(self, split: Split, covered: Covered) -> None:
         """Add a segment of which a summary names the records."""
         if covered.access in (SUMMARY, ALONE):
-            self.splits.append(replace(split, access=covered.access, share=covered.bytes / split.written, summary=covered.uri))
+            self.splits.append(replace(split, way=BySummary(covered.uri, covered.bytes / split.written, covered.access)))
         elif covered.access == SCAN:
-            self.splits.append(replace(split, access=SCAN, queues=(), share=1.0))
+            self.splits.append(replace(split, way=SCANNED))
         else:
             self.skipped.append((split.segment, "summary"))
 
@@ -227,7 +228,7 @@ class _Parts:
         base = split.segment.base + split.segment.frame
         records, size = places.within(base + split.start, base + split.end)
         if records:
-            self.splits.append(replace(split, access=SEEN, share=size / split.written, records=records))
+            self.splits.append(replace(split, way=SeenBefore(records, size / split.written)))
         else:
             self.skipped.append((split.segment, "an earlier pass"))
 
@@ -303,7 +304,7 @@ def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool, qu
         return split
     is_certain = follows or start == split.border
     part = replace(split, start=start, stop=stop, alone=alone, follows=follows, queue="" if is_certain else queue)
-    return replace(part, access=SCAN, queues=(), share=1.0) if part.access == AUTO and part.written <= TUNING.small_part else part
+    return replace(part, way=SCANNED) if part.access == AUTO and part.written <= TUNING.small_part else part
 
 
 def _why_not(predicate: Predicate, split: Split, times: Times, path: AccessPath) -> str | None:

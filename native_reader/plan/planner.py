@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from native_reader.plan.beside import compared_sides
 from native_reader.plan.ends import find_ends
-from native_reader.plan.estimate import SCAN, AccessPath, choose_access
+from native_reader.plan.estimate import AccessPath, choose_access
 from native_reader.plan.keys import BY_KEY, look_up_keys
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.places import NOT_SEEN, PlacesOfStores
@@ -15,6 +15,7 @@ from native_reader.plan.plan import Plan, StoreRead, make_plan, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.summarized import NOT_SUMMARIZED, Summarized, facts_of_segment, summarized
 from native_reader.plan.times import Times, times_of
+from native_reader.plan.ways import SCAN
 from native_reader.predicate.outcomes import may_be_true, mentions
 from native_reader.predicate.tree import Predicate
 from native_reader.storage.store import StoreFiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from native_reader.log.tail import AVAILABLE
-from native_reader.plan.estimate import AUTO
+from native_reader.plan.ways import AUTO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,10 @@ import pyarrow as pa
 from native_reader.layout.index_entry import key_hash
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
 from native_reader.plan.claims import ORIGINS, facts_of_topic
-from native_reader.plan.estimate import SCAN, Costs, costs_of_positions
+from native_reader.plan.estimate import Costs, costs_of_positions
 from native_reader.plan.keys import at_offsets, by_id, keys_of, offsets_of
 from native_reader.plan.planning import Planning
+from native_reader.plan.ways import ALONE, SCAN, SUMMARY
 from native_reader.predicate.outcomes import Known, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import Predicate, leaves, rewritten
 from native_reader.storage.paths import uri_of
@@ -31,11 +32,6 @@ from native_reader.summary.part import NAME, Part, read_part
 from native_reader.summary.unfit import UNFIT, Unfit
 from native_reader.text import counted
 
-SUMMARY, ALONE = "summary", "summary alone"
-"""The accesses of a split that reads the records that its part names, and of one whose rows are made from its part, without the log.
-
-They are chosen for whole segments, never by users.
-"""
 OF_GROUPS = ("store", "segment", "topic", "queue_id")
 OF_RECORDS = ("physical_offset", "queue_offset", "store_timestamp", "record_size", "sys_flag", "kind", "inner_index")
 """The columns that a part knows: those with one value in each group, and those of each record."""

@@ -24,15 +24,17 @@ from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
 from native_reader.log.witness import is_live
 from native_reader.plan.beside import Sides
-from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.split import Split
-from native_reader.plan.summarized import ALONE, SUMMARY, knows
+from native_reader.plan.summarized import knows
+from native_reader.plan.ways import ALONE, SUMMARY, TRUST, ByQueues, BySummary, SeenBefore
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, PROPERTIES, SENTENCES, Damage, Damages
 from native_reader.records.report import Account, Report, SegmentReport, counts_of
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
-from native_reader.scan.pruned import Pruned
+from native_reader.scan.narrowed import NarrowedRead
+from native_reader.scan.positions import SeenRead, SummaryRead
+from native_reader.scan.pruned import TrustedRead, UnclaimedRead
 from native_reader.scan.summary_rows import SummaryRows
 from native_reader.sides.directories import Directories
 from native_reader.storage.window import ReadRate, Window
@@ -99,7 +101,7 @@ class Reading:
         self._only_counts = projection.unpacks_batches and not projection.columns and self._of_messages.is_empty
         self._predicate, self._pruning = predicate, predicate if pruning is None else pruning
         self._doubted = self._compared_with(split.sides) if projection.has_damage_rows and split.sides is not None else None
-        self._walk: ReadWalk | Pruned | None = None
+        self._walk: ReadWalk | NarrowedRead | None = None
         self._window: Window | None = None
         self._damage: list[Damages] = []
         self._ranges = self._failed = self._failed_bytes = 0
@@ -108,10 +110,10 @@ class Reading:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         try:
-            known = self._known_rows() if self._split.access == ALONE else None
+            known = self._known_rows()
             if known is None or known.rest:
                 yield from self._read()
-            if known is not None and not (isinstance(self._walk, Pruned) and self._walk.why):
+            if known is not None and not (isinstance(self._walk, NarrowedRead) and self._walk.why):
                 yield from self._made_of(known)
         except DataLoss as error:
             if self._projection.fail_on_data_loss and not (self._projection.ignore_missing_files and error.is_file_gone):
@@ -130,18 +132,10 @@ class Reading:
             split.segment, room, pace=pace, leave_no_trace=is_live(split.store), past_unreadable=lenient, memory=self._shared.memory
         ) as window:
             self._window = window
-            limits: dict[str, Any] = {"max_record_bytes": projection.max_record_bytes, "skip_damage": lenient}
             begin = split.start if split.access == TRUST else self._begin(window)
             if begin is None:
                 return
-            if split.access == SCAN:
-                window.will_read(begin, min(split.stop, split.end))
-                first = CHUNK if split.follows else FIRST_CHUNK
-                self._walk = ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
-            else:
-                # A part covers the keys of its segment, too.
-                pruning = self._predicate if split.access in (SUMMARY, ALONE) else self._pruning
-                self._walk = Pruned(window, split, begin, pruning, self._shared.directories, **limits)
+            self._walk = self._walk_from(window, begin, max_record_bytes=projection.max_record_bytes, skip_damage=lenient)
             for records, damages in self._walk:
                 if self._stopped:
                     return
@@ -151,14 +145,32 @@ class Reading:
                 yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
             self._check_end()
 
+    def _walk_from(self, window: Window, begin: int, **limits: Any) -> ReadWalk | NarrowedRead:
+        """The records, in the way of the split."""
+        split = self._split
+        match split.way:
+            case ByQueues(access=access) as way:
+                read = TrustedRead if access == TRUST else UnclaimedRead
+                return read(way, self._shared.directories, window, split, begin, self._pruning, **limits)
+            case SeenBefore() as way:
+                return SeenRead(way, window, split, begin, self._pruning, **limits)
+            case BySummary() as way:  # it covers the keys of its segment, too
+                return SummaryRead(way, window, split, begin, self._predicate, **limits)
+        window.will_read(begin, min(split.stop, split.end))
+        first = CHUNK if split.follows else FIRST_CHUNK
+        return ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
+
     def _known_rows(self) -> SummaryRows | None:
-        """The rows, if the summary knows all of them; None if records must be read."""
+        """The rows of which a summary has all columns, if the plan is to make them from it; None if records must be read."""
+        way = self._split.way
+        if not isinstance(way, BySummary) or way.access != ALONE:
+            return None
         try:
             if knows(self._projection.returned, self._predicate):
-                return SummaryRows(self._split, self._projection.columns, self._predicate)
+                return SummaryRows(self._split, way, self._projection.columns, self._predicate)
         except Unfit:
             pass  # it changed since the plan: found again, and told, where the records are read by it
-        self._split = replace(self._split, access=SUMMARY)
+        self._split = replace(self._split, way=replace(way, access=SUMMARY))
         return None
 
     def _made_of(self, known: SummaryRows) -> Iterator[pa.RecordBatch]:
@@ -338,7 +350,7 @@ class Reading:
         failed = self._failed_bytes
         account += SegmentReport(segment.uri, segment.base, segment.size, -self._failed, -failed, damage_bytes=failed)
         read = 0 if self._window is None else self._window.bytes_read
-        scanned = (f"{segment.uri}: {walk.why}",) if isinstance(walk, Pruned) and walk.why is not None else ()
+        scanned = (f"{segment.uri}: {walk.why}",) if isinstance(walk, NarrowedRead) and walk.why is not None else ()
         return Report((account,), Damages.joined(self._damage), self._rows, read, scanned)
 
 

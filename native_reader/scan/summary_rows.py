@@ -15,6 +15,7 @@ from native_reader.layout.kinds import kind_of
 from native_reader.layout.record import COMMITTED, PREPARED, ROLLBACK, TRANSACTION, Index, Numbers
 from native_reader.plan.split import Split
 from native_reader.plan.summarized import OF_GROUPS, Group, WantedTopics, groups_of, inside
+from native_reader.plan.ways import BySummary
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.summary.part import Part, read_part
 from native_reader.summary.unfit import Unfit
@@ -38,9 +39,9 @@ class SummaryRows:
     `rest`: whether other records may match, too.
     """
 
-    def __init__(self, split: Split, columns: Sequence[str], predicate: Predicate) -> None:
+    def __init__(self, split: Split, way: BySummary, columns: Sequence[str], predicate: Predicate) -> None:
         segment, topics = split.segment, WantedTopics(split.store, predicate)
-        part = read_part(split.summary, segment)
+        part = read_part(way.part, segment)
         groups = groups_of(part, topics)
         self._columns, self._predicate, self._split = columns, predicate, split
         self._names = tuple(dict.fromkeys((*columns, *(column.name for column in predicate.columns()))))

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from native_reader.columns.projection import Projection
-from native_reader.plan.estimate import SCAN
 from native_reader.plan.plan import Plan
 from native_reader.plan.split import Split
+from native_reader.plan.ways import SCAN
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.ahead import side_by_side
 from native_reader.scan.read import Reading, Shared

@@ -17,9 +17,9 @@ from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
 from native_reader.errors import DataLoss
 from native_reader.layout.kinds import kind_of_topic
-from native_reader.plan.estimate import SCAN
 from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
+from native_reader.plan.ways import SCAN
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.records.sync import head_at
 from native_reader.scan.read import Reading

@@ -16,10 +16,11 @@ from support.stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.columns.projection import Projection
-from native_reader.plan.estimate import AUTO, TRUST, AccessPath
+from native_reader.plan.estimate import AccessPath
 from native_reader.plan.plan import Plan, StoreRead, make_plan
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
+from native_reader.plan.ways import AUTO, TRUST, ByQueues
 from native_reader.predicate.tree import EVERYTHING, And, Column, Compare, Predicate
 from native_reader.scan.read import Reading
 from native_reader.storage.store import Segment, StoreFiles
@@ -121,7 +122,7 @@ def test_tasks_are_cut_by_the_bytes_that_they_read(share: float, tasks: int) -> 
     work = [sum(split.work for split in task) for task in packed]
     assert max(work) <= (128 << 20) + max(split.work for split in made.splits)
     assert min(work[:-1], default=max(work)) > max(work) / 2
-    assert all(split.access == TRUST and split.queues == store.queues for split in made.splits)
+    assert all(split.way == ByQueues(store.queues, share, TRUST) for split in made.splits)
     for split in made.splits[:3]:
         assert pickle.loads(pickle.dumps(split)) == split
         assert len(pickle.dumps(split)) <= 400

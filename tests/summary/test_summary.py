@@ -22,6 +22,7 @@ from support.stores import files_of, log_of, message, on_disk
 import native_reader as nr
 from native_reader.export.target import Target
 from native_reader.plan.summarized import OF_GROUPS, OF_RECORDS
+from native_reader.plan.ways import BySummary
 from native_reader.predicate.tree import And
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
@@ -390,7 +391,8 @@ def test_a_split_of_a_summary_can_be_sent(small: tuple[Path, Path]) -> None:
     store, folder = small
     splits = nr.open(store).messages(topic="T1", summary=folder).plan().splits
     assert pickle.loads(pickle.dumps(splits)) == splits
-    assert splits[0].summary.startswith(folder.as_uri())
+    assert isinstance(splits[0].way, BySummary)
+    assert splits[0].way.part.startswith(folder.as_uri())
 
 
 def test_explain_says_what_the_summary_covers(small: tuple[Path, Path]) -> None:

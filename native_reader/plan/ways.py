@@ -1,0 +1,70 @@
+"""The ways to read a split: which of its records are looked at, and what names them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+AUTO, SCAN, TRUST = "auto", "scan", "trust"
+ACCESSES = (AUTO, SCAN, TRUST)
+"""`auto`: use the queues, and search the bytes that no queue claims; `scan`: ignore the queues; `trust`: read only what they name."""
+SEEN, SUMMARY, ALONE = "seen", "summary", "summary alone"
+"""What else a split can have as access. Planning chooses these for whole segments, never a user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """All of its records."""
+
+    access: ClassVar[str] = SCAN
+    share: ClassVar[float] = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ByQueues:
+    """The records that consume queues name and, with AUTO, those that no queue claims. `queues`: their directories.
+
+    `share`, here and below: the approximate share of the bytes that will be read.
+    """
+
+    queues: tuple[str, ...]
+    share: float
+    access: str = AUTO
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBefore:
+    """The records that an earlier pass saw, as `plan.places` packs them: only a pass can show that no others are wanted."""
+
+    access: ClassVar[str] = SEEN
+    records: bytes
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class BySummary:
+    """The records that a part of a summary names; with ALONE, rows of which it has all columns are made from it, without the log.
+
+    `part`: the URI of its file of groups.
+    """
+
+    part: str
+    share: float
+    access: str = SUMMARY
+
+
+Way = Scanned | ByQueues | SeenBefore | BySummary
+_KINDS: dict[str, Any] = {SCAN: Scanned, AUTO: ByQueues, TRUST: ByQueues, SEEN: SeenBefore, SUMMARY: BySummary, ALONE: BySummary}
+SCANNED = Scanned()
+
+
+def plain(way: Way) -> dict[str, Any]:
+    """A way as JSON has it. No file has one with records that were seen."""
+    return {**asdict(way), "access": way.access}
+
+
+def way_of(known: dict[str, Any]) -> Way:
+    """What `plain` made. Raises KeyError or TypeError for anything else."""
+    kind = _KINDS[known["access"]]
+    way: Way = kind(**{each.name: tuple(value) if isinstance(value := known[each.name], list) else value for each in fields(kind)})
+    return way
