@@ -15,7 +15,7 @@ from native_reader.columns.projection import Projection
 from native_reader.conditions import condition_on, predicate_of
 from native_reader.errors import UseError, spelled
 from native_reader.export.account import Exported
-from native_reader.export.run import Wanted, export
+from native_reader.export.run import WantedExport, export
 from native_reader.options import MessageOptions
 from native_reader.plan.doubts import check_topics, doubts_of, log_doubts
 from native_reader.plan.ends import find_ends
@@ -399,7 +399,7 @@ class Scan(Lazy):
             >>> store.messages(topic="orders").export("orders", partition_by="topic").rows
             122
         """
-        wanted = Wanted(self._stores, self._predicate, self._projection, self._planning, self._zone, self.plan)
+        wanted = WantedExport(self._stores, self._predicate, self._projection, self._planning, self._zone, self.plan)
         files: dict[str, Any] = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
         exported = export(wanted, path, **files, jobs=_jobs(jobs), progress=progress)
         self._doubt(exported.rows)

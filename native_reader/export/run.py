@@ -32,7 +32,7 @@ from native_reader.export.manifest import NAME, ExportRequest, Manifest, check_s
 from native_reader.export.partitions import partitioning_of
 from native_reader.export.target import Content, Target
 from native_reader.export.writers import FileShape, TaskFiles
-from native_reader.plan.plan import Plan
+from native_reader.plan.plan import Plan, Wanted
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
 from native_reader.predicate.sql import moment_zone
@@ -48,7 +48,7 @@ _LOOK = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedExport:
     """The rows of an export: those of a scan. `plan` is called only if the export has not begun before."""
 
     stores: tuple[StoreFiles, ...]
@@ -60,7 +60,7 @@ class Wanted:
 
 
 def export(
-    wanted: Wanted,
+    wanted: WantedExport,
     path: LocalPath,
     *,
     to: str = "parquet",
@@ -90,7 +90,7 @@ def export(
         raise ExportError(f"{target.path}: could not write: {error}. Start the same export again to continue it") from error
 
 
-def _shape(wanted: Wanted, to: str, partition_by: str | Sequence[str], compression: str | None, text_bodies: bool) -> FileShape:
+def _shape(wanted: WantedExport, to: str, partition_by: str | Sequence[str], compression: str | None, text_bodies: bool) -> FileShape:
     if not isinstance(to, str) or to not in FORMATS:
         near = did_you_mean(to, FORMATS) if isinstance(to, str) else ""
         raise OptionError(f"to={shown(to)} is not a format.{near} Possible: {', '.join(FORMATS)}")
@@ -112,12 +112,12 @@ def _shape(wanted: Wanted, to: str, partition_by: str | Sequence[str], compressi
 class _Export:
     """One run of an export, from its beginning or from where an earlier one stopped."""
 
-    def __init__(self, wanted: Wanted, shape: FileShape, request: ExportRequest, target: Target) -> None:
+    def __init__(self, wanted: WantedExport, shape: FileShape, request: ExportRequest, target: Target) -> None:
         self._wanted, self._shape, self._request, self._target = wanted, shape, request, target
         columns = wanted.projection.columns
         more = [name for name in shape.partitioning.sources if name not in columns]
         self._projection = replace(wanted.projection, columns=(*columns, *dict.fromkeys(more)))
-        self._pruning = wanted.predicate
+        self._of_plan = Wanted(wanted.predicate, wanted.predicate)
         self._shared = Shared()
         self._stopped = threading.Event()
 
@@ -143,7 +143,7 @@ class _Export:
         self._refuse_other_files()
         plan = self._wanted.plan()
         # A continued export reads without it: the splits are the same, so are the rows.
-        self._pruning = plan.pruning
+        self._of_plan = plan.wanted
         manifest = manifest_of(self._request, plan)
         save(manifest, self._target)
         return manifest
@@ -203,7 +203,7 @@ class _Export:
             if task == 0 and not self._shape.partitioning.names:
                 files.write(_no_rows(self._projection.schema))  # an export without rows still has a file with the columns
             for split in splits:
-                reading = Reading(split, projection, self._wanted.predicate, self._pruning, self._shared)
+                reading = Reading(split, projection, self._of_plan, self._shared)
                 for batch in reading:
                     if self._stopped.is_set():
                         raise _Stopped

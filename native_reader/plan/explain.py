@@ -49,7 +49,7 @@ class Explanation:
         plan = self.plan
         return {
             "stores": [store.uri for store in self.stores],
-            "predicate": str(plan.predicate),
+            "predicate": str(plan.wanted.rows),
             "time_zone": self.zone,
             "doubts": list(self.doubts),
             "segments": sum(len(store.segments) for store in self.stores),
@@ -97,7 +97,7 @@ class Explanation:
         """Which condition excludes parts of segments."""
         if any(lookup.files for _, lookup in self.plan.lookups):
             return "key"
-        return "store time" if mentions(self.plan.predicate, "store_timestamp") else "physical offset"
+        return "store time" if mentions(self.plan.wanted.rows, "store_timestamp") else "physical offset"
 
     def _skipped(self) -> dict[str, list[int]]:
         sizes: dict[str, list[int]] = {}
@@ -112,7 +112,7 @@ class Explanation:
         """Write the text, line by line."""
         facts = self.to_dict()
         yield f"messages where {facts['predicate']}"
-        if self.zone is not None and mentions(self.plan.predicate, *_MOMENTS):
+        if self.zone is not None and mentions(self.plan.wanted.rows, *_MOMENTS):
             yield f" times without a time zone are in {self.zone}"
         yield from (f" note: {doubt}" for doubt in self.doubts)
         for store, way in zip(self.stores, facts["ways"], strict=True):

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,13 +30,23 @@ from native_reader.tuning import TUNING
 _MOST_FIRST = 64
 
 
+class Wanted(NamedTuple):
+    """What a read wants: the condition that its rows fulfil, and the same extended with the offsets where such rows may be."""
+
+    rows: Predicate = EVERYTHING
+    places: Predicate = EVERYTHING
+
+
+EVERY_ROW = Wanted()
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a read will do: its splits in offset order, store by store, and what it skips and why."""
 
     splits: tuple[Split, ...]
     ends: tuple[tuple[str, int], ...]
-    predicate: Predicate
+    wanted: Wanted
     skipped: tuple[tuple[Segment, str], ...] = ()
     unwritten: tuple[Segment, ...] = ()
     gaps: tuple[Missing, ...] = ()
@@ -45,8 +55,6 @@ class Plan:
     """The most bytes to read in one task."""
     ways: tuple[tuple[str, AccessPath], ...] = ()
     """How each store will be read, and why."""
-    pruning: Predicate = EVERYTHING
-    """The predicate, extended with the offsets where its rows may be."""
     lookups: tuple[tuple[str, KeyLookup], ...] = ()
     """The index lookup of each store for the predicate's keys."""
     summaries: tuple[tuple[str, Summarized], ...] = ()
@@ -147,7 +155,7 @@ def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) ->
 def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning) -> Plan:
     """Cut logs into splits, without the parts that cannot match. A pure function that reads no files."""
     lookups = {read.store.uri: read.lookup for read in reads if read.lookup is not None}
-    parts = _Parts(predicate, pruning_of(predicate, lookups))
+    parts = _Parts(Wanted(predicate, places_of(predicate, lookups)))
     for read in reads:
         parts.add(read)
     if parts.gaps and planning.fail_on_data_loss:
@@ -161,13 +169,12 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
     return Plan(
         splits=tuple(splits),
         ends=tuple((read.store.uri, read.end) for read in reads),
-        predicate=predicate,
+        wanted=parts.wanted,
         skipped=tuple(parts.skipped),
         unwritten=tuple(parts.unwritten),
         gaps=tuple(parts.gaps),
         partition_bytes=most,
         ways=tuple((read.store.uri, read.path) for read in reads),
-        pruning=parts.pruning,
         lookups=tuple(lookups.items()),
         summaries=tuple((read.store.uri, read.summarized) for read in reads if read.summarized != NOT_SUMMARIZED),
         stale=tuple((read.store.uri, read.stale) for read in reads if read.stale),
@@ -178,9 +185,9 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
 class _Parts:
     """The parts of all logs: what will be read, and what not and why."""
 
-    def __init__(self, predicate: Predicate, pruning: Predicate) -> None:
-        self.pruning, self._predicate = pruning, predicate
-        self._inside = "physical offset" if mentions(predicate, "physical_offset") else "key"
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self._inside = "physical offset" if mentions(wanted.rows, "physical_offset") else "key"
         self.splits: list[Split] = []
         self.skipped: list[tuple[Segment, str]] = []
         self.unwritten: list[Segment] = []
@@ -191,7 +198,7 @@ class _Parts:
         store = read.store
         spans: list[tuple[int, int]] = []
         if store.segments:
-            spans = spans_of(self.pruning, {"store": exactly(store.uri)}, store.begins, store.segments[-1].end + ENTRY_HEAD)
+            spans = spans_of(self.wanted.places, {"store": exactly(store.uri)}, store.begins, store.segments[-1].end + ENTRY_HEAD)
         self.gaps += (gap for gap in read.missing() if read.start is not None or _within(spans, gap.start, gap.stop))
         for segment in store.segments:
             split = read.whole(segment)
@@ -199,7 +206,7 @@ class _Parts:
                 self.unwritten.append(segment)
             elif (covered := read.summarized.segments.get(segment.base)) is not None:
                 self._add_covered(split, covered)
-            elif why := _why_not(self._predicate, split, read.times, read.path):
+            elif why := _why_not(self.wanted.rows, split, read.times, read.path):
                 self.skipped.append((segment, why))
             elif read.places is not None:
                 self._add_seen(split, read.places)
@@ -207,7 +214,7 @@ class _Parts:
                 self._add_parts(split, read, spans)
 
     def _add_parts(self, split: Split, read: StoreRead, spans: Sequence[tuple[int, int]]) -> None:
-        parts = [split] if split.segment.is_packed else read.times.parts(split, self._predicate)
+        parts = [split] if split.segment.is_packed else read.times.parts(split, self.wanted.rows)
         hits = () if read.lookup is None else read.lookup.hits
         pieces = [piece for part in parts for piece in _narrowed(part, spans, hits, read.store.consume_queue)]
         self.splits += [_nearer(piece, read.starts) for piece in pieces]
@@ -238,7 +245,7 @@ def _is_hit(split: Split, hits: Mapping[str, frozenset[int]]) -> bool:
     return len(split) == 1 and split.segment.base + split.segment.frame + split.start in hits.get(split.store, ())
 
 
-def pruning_of(predicate: Predicate, lookups: Mapping[str, KeyLookup]) -> Predicate:
+def places_of(predicate: Predicate, lookups: Mapping[str, KeyLookup]) -> Predicate:
     """One predicate for all stores, because each store has its own index."""
     if not lookups:
         return predicate

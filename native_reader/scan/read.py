@@ -24,10 +24,10 @@ from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
 from native_reader.log.witness import is_live
 from native_reader.plan.beside import Sides
+from native_reader.plan.plan import EVERY_ROW, Wanted
 from native_reader.plan.split import Split
 from native_reader.plan.summarized import knows
 from native_reader.plan.ways import ALONE, SUMMARY, TRUST, ByQueues, BySummary, SeenBefore
-from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, PROPERTIES, SENTENCES, Damage, Damages
 from native_reader.records.report import Account, Report, SegmentReport, counts_of
 from native_reader.records.sync import sync
@@ -73,16 +73,14 @@ class Shared:
 class Reading:
     """The rows of a split that match the predicate. Iterate it once for its batches; `report` then accounts for every byte.
 
-    If you stop early, the report covers what was read until then. `pruning`: the predicate extended with the offsets where its
-    rows may be. `shared`: for all splits of one read.
+    If you stop early, the report covers what was read until then. `shared`: for all splits of one read.
     """
 
     def __init__(
         self,
         split: Split,
         projection: Projection,
-        predicate: Predicate = EVERYTHING,
-        pruning: Predicate | None = None,
+        wanted: Wanted = EVERY_ROW,
         shared: Shared | None = None,
     ) -> None:
         self._split, self._projection = split, projection
@@ -91,15 +89,15 @@ class Reading:
             projection.columns,
             split.store,
             split.segment.name,
-            properties_of(projection.columns, predicate),
+            properties_of(projection.columns, wanted.rows),
             marks_failed=projection.mode == PERMISSIVE,
         )
         self._schema = projection.schema
         self._made = BatchBuilder(self._columns, self._schema, projection.max_decompressed_bytes)
-        self._of_records = Filter(predicate, of_records=True)
-        self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
+        self._of_records = Filter(wanted.rows, of_records=True)
+        self._of_messages = Filter(wanted.rows, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
         self._only_counts = projection.unpacks_batches and not projection.columns and self._of_messages.is_empty
-        self._predicate, self._pruning = predicate, predicate if pruning is None else pruning
+        self._wanted = wanted
         self._doubted = self._compared_with(split.sides) if projection.has_damage_rows and split.sides is not None else None
         self._walk: ReadWalk | NarrowedRead | None = None
         self._window: Window | None = None
@@ -151,11 +149,11 @@ class Reading:
         match split.way:
             case ByQueues(access=access) as way:
                 read = TrustedRead if access == TRUST else UnclaimedRead
-                return read(way, self._shared.directories, window, split, begin, self._pruning, **limits)
+                return read(way, self._shared.directories, window, split, begin, self._wanted.places, **limits)
             case SeenBefore() as way:
-                return SeenRead(way, window, split, begin, self._pruning, **limits)
+                return SeenRead(way, window, split, begin, self._wanted.places, **limits)
             case BySummary() as way:  # it covers the keys of its segment, too
-                return SummaryRead(way, window, split, begin, self._predicate, **limits)
+                return SummaryRead(way, window, split, begin, self._wanted.rows, **limits)
         window.will_read(begin, min(split.stop, split.end))
         first = CHUNK if split.follows else FIRST_CHUNK
         return ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
@@ -166,8 +164,8 @@ class Reading:
         if not isinstance(way, BySummary) or way.access != ALONE:
             return None
         try:
-            if knows(self._projection.returned, self._predicate):
-                return SummaryRows(self._split, way, self._projection.columns, self._predicate)
+            if knows(self._projection.returned, self._wanted.rows):
+                return SummaryRows(self._split, way, self._projection.columns, self._wanted.rows)
         except Unfit:
             pass  # it changed since the plan: found again, and told, where the records are read by it
         self._split = replace(self._split, way=replace(way, access=SUMMARY))

@@ -101,7 +101,7 @@ class Run:
     def _reading(self, split: Split) -> Reading:
         part = self._meter.part(split.work)
         projection = replace(self._projection, advanced=part.advance)
-        reading = self._made(split, projection, self._plan.predicate, self._plan.pruning, self._shared)
+        reading = self._made(split, projection, self._plan.wanted, self._shared)
         self._measured[reading] = part
         return reading
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from native_reader.columns.makers import timestamps
 from native_reader.columns.projection import DROPMALFORMED, Projection
 from native_reader.layout.record import Numbers
-from native_reader.plan.plan import Plan
+from native_reader.plan.plan import EVERY_ROW, Plan, Wanted
 from native_reader.plan.planner import plan_read
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import Predicate
@@ -33,11 +33,10 @@ _INTEGER = r"\A-?[0-9]{1,18}\z"
 
 
 class MessagesPart(NamedTuple):
-    """One split of a read for a predicate."""
+    """One split of a read."""
 
     split: Split
-    predicate: Predicate
-    pruning: Predicate
+    wanted: Wanted = EVERY_ROW
 
     @property
     def work(self) -> int:
@@ -47,7 +46,7 @@ class MessagesPart(NamedTuple):
     def reading(self, projection: Projection, *columns: str) -> Reading:
         """These columns of its messages. Damage is skipped: the tables `damage` and `segments` list it."""
         lenient = replace(projection, columns=columns, mode=DROPMALFORMED, fail_on_data_loss=False, column_name_of_corrupt_record=None)
-        return Reading(self.split, lenient, self.predicate, self.pruning)
+        return Reading(self.split, lenient, self.wanted)
 
 
 def pieces(request: TableRequest, predicate: Predicate) -> list[MessagesPart]:
@@ -71,7 +70,7 @@ def pieces_of_store(request: TableRequest, store: StoreFiles, predicate: Predica
 
 def pieces_of(plan: Plan) -> list[MessagesPart]:
     """The splits of a plan."""
-    return [MessagesPart(split, plan.predicate, plan.pruning) for split in plan.splits]
+    return [MessagesPart(split, plan.wanted) for split in plan.splits]
 
 
 def in_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -57,7 +57,7 @@ def rows_at(store: nr.Store, places: dict[str, Places]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for split in plan.splits:
         assert pickle.loads(pickle.dumps(split)) == split
-        reading = Reading(split, Projection(("physical_offset", "body"), mode="DROPMALFORMED"), plan.predicate, plan.pruning)
+        reading = Reading(split, Projection(("physical_offset", "body"), mode="DROPMALFORMED"), plan.wanted)
         rows += [row for batch in reading for row in batch.to_pylist()]
     return rows
 

@@ -179,7 +179,7 @@ def test_a_pickled_plan_gives_the_same_rows():
     rows = [
         row
         for split in made.splits
-        for batch in Reading(pickle.loads(pickle.dumps(split)), projection, made.predicate)
+        for batch in Reading(pickle.loads(pickle.dumps(split)), projection, made.wanted)
         for row in batch.to_pylist()
     ]
     assert rows == scan.to_table().select(["topic", "physical_offset"]).to_pylist()

@@ -131,7 +131,7 @@ def test_tasks_read_what_a_summary_names(spark: SparkSession, tmp_path: Path) ->
     assert expected.count() > 10
     asked = _frame(spark, tmp_path / "store", columns=SMALL, **told)
     assert_same_rows(asked, expected)
-    known = "topic,queue_id,queue_offset,store_timestamp"  # the summary has them, so tasks do not read the log
+    known = "topic,queue_id,queue_offset,physical_offset,store_timestamp"  # the summary has them, so tasks do not read the log
     assert_same_rows(_frame(spark, tmp_path / "store", columns=known, **told), expected.select(*known.split(",")))
     shutil.rmtree(tmp_path / "summary")
     (tmp_path / "summary").mkdir()
