@@ -394,6 +394,7 @@ class Store:
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
+        sentences: Mapping[str, str] | None = None,
     ) -> Repaired:
         """Write a new store on which a broker runs, with every message that survived. The damaged store is only read.
 
@@ -409,6 +410,7 @@ class Store:
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.
+            sentences: What the page says, by kind; without it, English.
 
         Returns:
             What survived, what was lost and what was made. Lost messages are no errors.
@@ -428,7 +430,7 @@ class Store:
 
         choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), one_of_words("holes", holes, HOLES))
         how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices)
-        return repair(self._one("a repair"), path, how, dry_run=dry_run)
+        return repair(self._one("a repair"), path, how, dry_run=dry_run, sentences=sentences)
 
     def extract(
         self,
@@ -440,6 +442,7 @@ class Store:
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
+        sentences: Mapping[str, str] | None = None,
     ) -> Repaired:
         """Write a new store with the messages of some topics, for a broker elsewhere. This one is only read.
 
@@ -453,6 +456,7 @@ class Store:
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read.
+            sentences: As for `repair`.
 
         Returns:
             What was copied, and what was lost before.
@@ -471,7 +475,7 @@ class Store:
 
         choices = Choices(topics=tuple(dict.fromkeys(texts("topic", topic))))
         how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices)
-        return repair(self._one("an extract"), path, how, dry_run=dry_run)
+        return repair(self._one("an extract"), path, how, dry_run=dry_run, sentences=sentences)
 
     def index(self, /, path: LocalPath, *, progress: Watch = False, max_read_rate: int | str | None = None) -> Indexed:
         """Write a summary of all full segments to a folder outside the store, for those who ask more than once: `messages(summary=path)`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from html import unescape
 
 from native_reader.document import Block, Cell, Code, Document, Items, Lines, Results, Table
 from native_reader.errors import spelled
@@ -13,6 +14,8 @@ from native_reader.text import Said
 LONGEST, LONGEST_SENTENCE = 200, 1000
 """Characters of a name, and of an error or warning, which may hold two paths."""
 _MARKUP = re.compile(r"([\\`*_\[\]|~#@!$])")
+_CODE = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`")
+_ESCAPED = re.compile(r"\\([\\`*_\[\]~#@!$:.])")
 _LINK = re.compile(r"(?i)(https?|ftp)(://)|(www)(\.)")
 """Text that becomes a link by itself."""
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -28,7 +31,13 @@ def lines_of(page: Document, sentences: Mapping[str, str]) -> Iterator[str]:
 
 
 def _said(said: Said, sentences: Mapping[str, str]) -> str:
-    return spelled(said.text(sentences, lambda value: text(spelled(value, str), LONGEST_SENTENCE)), str)
+    return _CODE.sub(_as_code, spelled(said.text(sentences, lambda value: text(spelled(value, str), LONGEST_SENTENCE)), str))
+
+
+def _as_code(span: re.Match[str]) -> str:
+    """Code, in which Markdown takes a backslash as one: a path is shown as it is. A backtick would end it."""
+    plain = _ESCAPED.sub(r"\1", span[1]).translate({ord("`"): "'"})
+    return f"`{unescape(plain)}`"
 
 
 def _blocks(blocks: Iterable[Block], say: partial[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a repair found, made and could not bring back: as Markdown for people, and as JSON."""
+"""What a repair found, made and could not bring back: as a page for people, and as JSON."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from native_reader.document import Block, Document, Items, Lines, Result, Results, Section, Table
 from native_reader.layout.kinds import OP_TOPIC
-from native_reader.markdown import LONGEST_SENTENCE, table, text
 from native_reader.repair.plan import RepairPlan
-from native_reader.start import lines_of as lines_of_start
-from native_reader.text import counted, size_of
+from native_reader.rescue.page import ranges_in
+from native_reader.start import said_of
+from native_reader.text import Said, joined, say, size_of, verbatim
 
 _MOST = 200
 """Rows of one table of the page; the JSON has all."""
@@ -70,122 +71,97 @@ def _groups(plan: RepairPlan) -> Iterator[dict[str, Any]]:
             yield {"group": group.group, "topic": group.topic, "queue_id": group.queue_id, "committed": group.committed, "missed": missed}
 
 
-def lines_of(plan: RepairPlan, path: str | None, warnings: Sequence[str]) -> Iterator[str]:
-    """The lines of the page. Without `path`, only the plan was made."""
-    yield "# Repair" if plan.moved is None else "# Extract"
-    yield ""
-    yield f"The {'damaged ' if plan.moved is None else ''}store, which was only read: `{plan.files.uri}`."
-    yield "This is the plan. Nothing was written." if path is None else "The new store is in the folder of this page."
-    yield ""
-    yield from _survived(plan) if plan.moved is None else _copied(plan)
-    yield from _result(plan)
-    facts = facts_of(plan, warnings)
-    for title, lines in (
-        ("Lost messages, by queue", _lost(facts)),
-        *((("Made parts of the log", _made(facts)),) if plan.moved is None else ()),
-        ("What consumer groups miss", _missed(facts)),
-        ("Copied as they were", [f"- {text(each, LONGEST_SENTENCE)}" for each in warnings] or ["No file with a warning."]),
-        *(() if path is None else ((_IN_PLACE, _SEEN[plan.choices.holes]), (_BEFORE, _NEXT[plan.moved is not None]))),
-    ):
-        yield from ("", f"## {title}", "", *lines)
-
-
-def _survived(plan: RepairPlan) -> Iterator[str]:
-    yield f"- **Survived:** {counted(plan.messages, 'message')}, each with its place, its queue offset and its ids."
-    yield f"- **May a broker be started on the damaged store?** {'; '.join(lines_of_start(plan.start))}."
-
-
-def _copied(plan: RepairPlan) -> Iterator[str]:
-    yield f"- **Topics:** {', '.join(text(topic) for topic in plan.choices.topics)}."
-    yield f"- **Copied:** {counted(plan.messages, 'message')}, each with its queue offset, tags, keys and unique id."
-    yield (
-        "- **Different:** the place of each in the log, and so the ids that brokers make of it (offsetMsgId): an old one finds nothing, "
-        "or another message. In committed transactions, the place of the half message is the old one; no consumer uses it."
+def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said]) -> Document:
+    """What the page says. Without `path`, only the plan was made."""
+    is_repair = plan.moved is None
+    facts = facts_of(plan, ())
+    seen, steps = _SEEN[plan.choices.holes], _STEPS[is_repair]
+    sections = {
+        "lost": _lost(facts),
+        **({"made": _made(facts)} if is_repair else {}),
+        "missed": _missed(facts),
+        "copied": [Items(warnings)] if warnings else _line("no warning"),
+        **({} if path is None else {"seen": [Items([Said(each) for each in seen])], "next": [Items([Said(each) for each in steps], True)]}),
+    }
+    return Document(
+        Said("repair" if is_repair else "extract"),
+        [
+            *_line("damaged store" if is_repair else "store", uri=plan.files.uri),
+            *_line("only planned" if path is None else "new store here"),
+            Results([*(_survived(plan) if is_repair else _copied(plan)), *_result(plan)]),
+        ],
+        [Section(Said(f"title {name}"), blocks) for name, blocks in sections.items()],
     )
 
 
-def _result(plan: RepairPlan) -> Iterator[str]:
+def _line(kind: str, **values: int | str | Said) -> list[Block]:
+    return [Lines([say(kind, **values)])]
+
+
+def _titles(*columns: str) -> list[Said]:
+    return [Said(f"column {column}") for column in columns]
+
+
+def _of(label: str, said: Said) -> Result:
+    return Result(Said(f"result {label}"), said)
+
+
+def _survived(plan: RepairPlan) -> Iterator[Result]:
+    yield _of("survived", say("survived", messages=plan.messages))
+    yield _of("start", joined("start and", list(said_of(plan.start))))
+
+
+def _copied(plan: RepairPlan) -> Iterator[Result]:
+    yield _of("topics", joined("commas", [verbatim(topic) for topic in plan.choices.topics]))
+    yield _of("copied", say("copied", messages=plan.messages))
+    yield _of("different", Said("different"))
+
+
+def _result(plan: RepairPlan) -> Iterator[Result]:
     if plan.lost_messages:
-        lost = counted(plan.lost_messages, "message")
-        yield f"- **Lost:** {lost}. In the place of each is a placeholder, so that all others keep their offsets."
+        yield _of("lost", say("lost", messages=plan.lost_messages))
     if plan.doubtful:
-        kept = "kept" if plan.choices.keep_doubtful else "counted as lost"
-        yield f"- **Without properties:** {counted(len(plan.doubtful), 'message')}, {kept}: tags and keys are gone."
+        yield _of("doubtful", say("doubtful kept" if plan.choices.keep_doubtful else "doubtful lost", messages=len(plan.doubtful)))
     if plan.corrected:
-        offsets = ", ".join(f"{offset:,}" for offset in sorted(plan.corrected)[:_MOST_RANGES])
-        more = f" and {len(plan.corrected) - _MOST_RANGES:,} more" if len(plan.corrected) > _MOST_RANGES else ""
-        count = counted(len(plan.corrected), "message")
-        yield f"- **With another checksum:** {count}, kept. Consumers get a body that is not what was sent. At offset {offsets}{more}."
+        first = joined("commas", [say("one offset", first=offset) for offset in sorted(plan.corrected)[:_MOST_RANGES]])
+        more = len(plan.corrected) - _MOST_RANGES
+        offsets = say("more offsets", first=first, count=more) if more > 0 else first
+        yield _of("corrected", say("corrected", messages=len(plan.corrected), offsets=offsets))
     if plan.filled_bytes:
-        made = f", {counted(len(plan.shape.made), 'segment')} made or completed" if plan.shape.made else ""
-        yield f"- **Filled:** {size_of(plan.filled_bytes)} of the log{made}."
+        made, filled = len(plan.shape.made), size_of(plan.filled_bytes)
+        yield _of("filled", say("filled and made", size=filled, segments=made) if made else say("filled", size=filled))
     if plan.dropped:
-        names = ", ".join(f"{text(topic)} {count:,}" for topic, count in sorted(plan.dropped.items()))
-        yield f"- **Left out:** messages whose topic or queue was deleted. They are in the log, and in no queue: {names}."
+        names = [say("topic with count", topic=topic, count=count) for topic, count in sorted(plan.dropped.items())]
+        yield _of("left out", say("left out", topics=joined("commas", names)))
     if plan.index is None:
-        yield f"- **Keys:** {_NO_INDEX}"
+        yield _of("keys", Said("no index"))
     if plan.is_whole:
-        yield "- **Lost:** nothing was found to be lost."
-    yield f"- **Size:** {size_of(plan.bytes_to_write)}."
+        yield _of("lost", Said("nothing lost"))
+    yield _of("size", say("size", size=size_of(plan.bytes_to_write)))
 
 
-def _lost(facts: Mapping[str, Any]) -> list[str]:
-    rows = [(each["topic"], each["queue_id"], each["lost"], _ranges_text(each["offsets"])) for each in facts["queues"]]
+def _lost(facts: Mapping[str, Any]) -> list[Block]:
+    rows = [(each["topic"], each["queue_id"], each["lost"], ranges_in(each["offsets"])) for each in facts["queues"]]
     if not rows:
-        return ["None."]
-    lines = table(("topic", "queue", "lost", "queue offsets"), rows[:_MOST])
-    if any(each["topic"] == OP_TOPIC for each in facts["queues"]):
-        lines += ["", f"Lost in {OP_TOPIC}: the broker may ask a producer again about a finished transaction, and deliver it twice."]
-    return lines
+        return _line("none")
+    blocks: list[Block] = [Table(_titles("topic", "queue", "lost", "offsets"), rows[:_MOST])]
+    return [*blocks, *_line("lost ends", topic=OP_TOPIC)] if any(each["topic"] == OP_TOPIC for each in facts["queues"]) else blocks
 
 
-def _ranges_text(ranges: Sequence[tuple[int, int]]) -> str:
-    """Ranges of queue offsets: 7, 10 to 12."""
-    shown = ", ".join(f"{start:,}" if stop == start + 1 else f"{start:,} to {stop - 1:,}" for start, stop in ranges[:_MOST_RANGES])
-    return f"{shown} and {len(ranges) - _MOST_RANGES:,} more ranges" if len(ranges) > _MOST_RANGES else shown
-
-
-def _made(facts: Mapping[str, Any]) -> list[str]:
+def _made(facts: Mapping[str, Any]) -> list[Block]:
     rows = [(each["start"], each["stop"], each["stop"] - each["start"]) for each in facts["ranges"]]
-    return table(("from offset", "to offset", "bytes"), rows[:_MOST]) if rows else ["None."]
+    return [Table(_titles("from", "to", "bytes"), rows[:_MOST])] if rows else _line("none")
 
 
-def _missed(facts: Mapping[str, Any]) -> list[str]:
+def _missed(facts: Mapping[str, Any]) -> list[Block]:
     rows = [(each["group"], each["topic"], each["queue_id"], each["committed"], each["missed"]) for each in facts["groups"]]
-    heads = ("group", "topic", "queue", "goes on at", "lost messages after it")
-    return table(heads, rows[:_MOST]) if rows else ["None: each group goes on at its offset, and no lost message is after it."]
+    return [Table(_titles("group", "topic", "queue", "committed", "missed"), rows[:_MOST])] if rows else _line("no group")
 
 
-_NO_INDEX = (
-    "no index is made, because no file tells its size. Old messages are then not found by key. To get one, name the broker's "
-    "configuration file when you repair."
-)
-_BEFORE = "Before clients are let in"
-_IN_PLACE = "What consumers see in the place of a lost message"
-_SEEN = {
-    "placeholders": [
-        "- Clients of 5.x that push or pull: nothing. So do clients of any version that subscribe to tags.",
-        "- Clients of 4.x with `*`, and pop consumers: one empty message with the tag `RMQSTORE_LOST`. Let them skip that tag.",
-    ],
-    "repeat": [
-        "- All clients: the next message of the queue, once more for each lost one.",
-        "- After the last message of a queue: clients of 4.x with `*`, and pop consumers get one empty message with the tag "
-        "`RMQSTORE_LOST`, other clients nothing.",
-        "- `rmqstore verify` finds these entries (`entry-number`, `entry-twice`). To have placeholders again, repair this store once more.",
-    ],
+_SEEN = {"placeholders": ("seen by new", "seen by old"), "repeat": ("seen again", "seen last", "seen by check")}
+"""What consumers get in the place of a lost message, by the choice."""
+_STEPS = {
+    True: ("step copy of repair", "step look", "step go on", "step keep"),
+    False: ("step copy of extract", "step look", "step go on"),
 }
-_LOOK = "2. Look for errors in its `store.log`, and compare `mqadmin topicStatus -t TOPIC` with the queues above."
-_REPAIRED = [
-    "1. Start a broker on a **copy** of this store, with the configuration of the old one, alone: no slave, no clients.",
-    _LOOK,
-    "3. Start it on this store, then let consumers in, then producers.",
-    "4. Keep the damaged store until then. Slaves copy the new store from the start: empty their directories.",
-]
-_EXTRACTED = [
-    "1. Start a broker on a **copy** of this store, alone, with the old one's sizes of files: `mappedFileSizeCommitLog`, "
-    "`mappedFileSizeConsumeQueue`, `maxHashSlotNum`, `maxIndexNum`.",
-    _LOOK,
-    "3. Start it on this store, then let consumers in, then producers.",
-]
-_NEXT = {False: _REPAIRED, True: _EXTRACTED}
-"""By whether it is an extract."""
+"""Before clients are let in, by whether it is a repair."""

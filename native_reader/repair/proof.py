@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 from native_reader.tables import TABLES
+from native_reader.text import Said, say
 from native_reader.verify.codes import NOTE
 
 _PIECE, _PART = 1 << 20, 64 << 20
@@ -31,7 +33,14 @@ _NOT_OURS = (
 """Warnings about what a repair copies as it is."""
 
 
-def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> list[str]:
+class Warned(NamedTuple):
+    """A warning of the check: as text, and as what the page says."""
+
+    text: str
+    said: Said
+
+
+def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> list[Warned]:
     """Raise an error unless the new store is right. Returns the warnings about what was copied as it is.
 
     All rows outside of holes have equal bytes at equal offsets in both stores. The records in the holes end where the next one
@@ -53,7 +62,7 @@ def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> list[s
     return warnings
 
 
-def _check(new: StoreFiles, place: str, how: Reading) -> list[str]:
+def _check(new: StoreFiles, place: str, how: Reading) -> list[Warned]:
     warnings = []
     for batch in TableScan(TABLES["findings"], (new,), MessageOptions(max_read_rate=how.max_read_rate)).to_batches(how.jobs, how.progress):
         for row in batch.to_pylist():
@@ -62,7 +71,8 @@ def _check(new: StoreFiles, place: str, how: Reading) -> list[str]:
             text = f"{row['code']}: {row['message']}"
             if row["code"] not in _NOT_OURS:
                 raise refusal("proof", found=text, path=place)
-            warnings.append(text)
+            found = say(f"found {row['code']}", message=Said.from_json(row["details"]))
+            warnings.append(Warned(text, say("copied with", code=row["code"], found=found)))
     return warnings
 
 

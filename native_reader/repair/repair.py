@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from native_reader.errors import ExportError, StoreError
 from native_reader.export.target import Target
+from native_reader.markdown import lines_of
 from native_reader.repair import disk
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.moved import moved_plan
-from native_reader.repair.page import facts_of, lines_of
+from native_reader.repair.page import facts_of, page_of
 from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.repeats import repeat_in_holes
 from native_reader.repair.write import PAGES, indexes_tags, write_store
+from native_reader.repair_texts import ENGLISH
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import UNFINISHED, StoreFiles
-from native_reader.text import size_of
+from native_reader.text import Said, size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Repaired:
     plan: RepairPlan
     path: str | None = None
     warnings: tuple[str, ...] = ()
+    said: tuple[Said, ...] = field(default=(), repr=False)
+    """The warnings as the page says them."""
 
     @property
     def is_whole(self) -> bool:
@@ -55,17 +59,23 @@ class Repaired:
         """The path of the page about what was lost and made; None if only the plan was made."""
         return None if self.path is None else disk.path_in(self.path, PAGES[self.plan.moved is not None][0])
 
-    def lines(self) -> Iterator[str]:
-        """Write the plan for people, line by line, as Markdown."""
-        yield from lines_of(self.plan, self.path, self.warnings)
+    def lines(self, sentences: Mapping[str, str] = ENGLISH) -> Iterator[str]:
+        """Write the page for people, line by line, as Markdown.
+
+        Args:
+            sentences: What it says, by kind; by default in English.
+        """
+        yield from lines_of(page_of(self.plan, self.path, self.said), sentences)
 
     def to_dict(self) -> dict[str, Any]:
         """Build the content of `repair.json`."""
         return facts_of(self.plan, self.warnings)
 
 
-def repair(files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = False) -> Repaired:
-    """Write a new store to the folder `path`. `Store.repair` says more."""
+def repair(
+    files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = False, sentences: Mapping[str, str] | None = None
+) -> Repaired:
+    """Write a new store to the folder `path`. `Store.repair` says more. `sentences`: what its page says, by kind."""
     folder = Target(path, (files,))
     place = disk.real_path(folder.path)
     unfinished = Target(place + UNFINISHED, (files,))
@@ -73,14 +83,14 @@ def repair(files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = 
     if dry_run:
         return Repaired(_plan(files, how))
     with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept:
-        return _written(_plan(files, how, kept), unfinished, folder.path, how, kept)
+        return _written(_plan(files, how, kept), unfinished, folder.path, how, kept, sentences=sentences or ENGLISH)
 
 
 def _plan(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> RepairPlan:
     return moved_plan(plan_repair(files, how)) if how.choices.topics else plan_repair(files, how, kept)
 
 
-def _written(plan: RepairPlan, unfinished: Target, path: str, how: Reading, kept: KeptKeys) -> Repaired:
+def _written(plan: RepairPlan, unfinished: Target, path: str, how: Reading, kept: KeptKeys, *, sentences: Mapping[str, str]) -> Repaired:
     """Write the new store, and give it its place."""
     place = disk.real_path(path)
     needed = plan.bytes_needed
@@ -92,6 +102,9 @@ def _written(plan: RepairPlan, unfinished: Target, path: str, how: Reading, kept
         with unfinished:
             _refuse_contents(place, unfinished.path)
             done = _repair(plan, unfinished, path, how, kept)
+            unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(sentences))
+            unfinished.remove_temporary_folder()
+            disk.flush(unfinished.path)
             disk.publish(unfinished.path, place)
             return done
     except OSError as error:
@@ -112,16 +125,13 @@ def _refuse_contents(place: str, unfinished: str) -> None:
 
 
 def _repair(plan: RepairPlan, unfinished: Target, path: str, how: Reading, kept: KeptKeys) -> Repaired:
-    """Write and prove the new store, with its page."""
+    """Write and prove the new store, with its facts."""
     with disk.Beside() as beside:
         new = write_store(plan, unfinished.path, beside, kept)
-        done = Repaired(plan, path, tuple(prove(plan, new, unfinished.path, how)))
+        found = prove(plan, new, unfinished.path, how)
+        done = Repaired(plan, path, tuple(each.text for each in found), tuple(each.said for each in found))
         if plan.choices.holes == "repeat":
             repeat_in_holes(plan, unfinished.path)
-        page, facts = PAGES[plan.moved is not None]
-        unfinished.write_text(facts, [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
-        unfinished.write_text(page, done.lines())
-        unfinished.remove_temporary_folder()
+        unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
         beside.finish()
-    disk.flush(unfinished.path)
     return done

@@ -1,0 +1,65 @@
+"""The page of a repair: in Chinese it says what it says in English."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+from support.command_line import run
+from support.golden import unpack
+from support.own_stores import STORES
+from support.sentences import names_by_kind, not_translated
+from support.store_damages import wrong_magic
+
+from native_reader import repair_texts as texts
+from native_reader.document import Document, Lines
+from native_reader.markdown import lines_of
+from native_reader.repair_texts import ENGLISH
+from native_reader.start import ENGLISH as START
+from native_reader.text import say
+from native_reader.verify.words import OWN as FOUND
+from rmqstore.chinese.repair import CHINESE
+
+
+def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
+    chinese = {kind: CHINESE[kind] for kind in ENGLISH}
+    assert names_by_kind(chinese) == names_by_kind(ENGLISH)
+    own = {kind: chinese[kind] for part in (texts.RESULTS, texts.TABLES, texts.NEXT) for kind in part if not kind.startswith("found ")}
+    assert {kind for kind in own if sorted(re.findall("`.*?`", own[kind])) != sorted(re.findall("`.*?`", ENGLISH[kind]))} == set()
+    assert not_translated(own) == {"column topic", "result topics", "result keys"}
+
+
+def test_no_kind_has_two_meanings() -> None:
+    assert len(ENGLISH) == sum(map(len, (START, FOUND, texts.RESULTS, texts.TABLES, texts.NEXT)))
+
+
+@pytest.mark.parametrize(("command", "page"), [(("repair",), "repair.md"), (("extract", "--topic", "Plain"), "extract.md")])
+def test_the_page_is_in_the_language_of_the_command(tmp_path: Path, command: tuple[str, ...], page: str) -> None:
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    wrong_magic(store, Random(1))
+    name, *options = command
+    pages = {}
+    for language in ("en", "zh"):
+        ended = run(name, store, tmp_path / language, *options, "--lang", language)
+        assert ended.code == 1, ended.err
+        pages[language] = (tmp_path / language / page).read_text(encoding="utf-8")
+        planned = run(name, store, tmp_path / "plan", *options, "--lang", language, "--dry-run").out
+        assert planned.splitlines()[6:9] == pages[language].splitlines()[6:9]  # the results, the same as of the plan
+    assert {language: pages[language].splitlines()[0] for language in pages} == (
+        {"en": "# Repair", "zh": "# 修复报告"} if page == "repair.md" else {"en": "# Extract", "zh": "# 提取报告"}
+    )
+    english, chinese = (re.findall(r"\d[\d,.]*\d|\d", pages[language].replace(str(tmp_path), "")) for language in ("en", "zh"))
+    assert sorted(english) == sorted(chinese)
+    marks = ([re.match(r"[#|-]|\d\.|", line)[0] for line in pages[language].splitlines()] for language in pages)  # type: ignore[index]
+    assert next(marks) == next(marks)
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [("/a_b*c", "`/a_b*c`"), ("/www.x", "`/www.x`"), ("/<b>&amp;", "`/<b>&amp;`"), ("/`", "`/'`"), ("\\`b", "`\\'b`")],
+)
+def test_a_path_is_shown_as_it_is_and_ends_no_code(path: str, shown: str) -> None:
+    page = Document(say("repair"), [Lines([say("store", uri=path)])], [])
+    assert list(lines_of(page, ENGLISH))[2] == f"The store, which was only read: {shown}."
