@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "build/sweep"
 OF_FRAMES = ("frames", "large", "live", "pushdown", "where")
-OF_JOBS = ("spark_cluster", "spark_example_runs", "spark_examples", "spark_process")
+OF_JOBS = ("spark_cluster", "spark_example_runs", "spark_examples", "spark_pipeline", "spark_process")
 PARTS: dict[str, tuple[str, ...]] = {
     "bits": ("tests/promises/test_every_bit.py",),
     "index": ("tests/promises/test_every_index_bit.py",),
