@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from native_reader.frames.implied import Call, Field, Literal, Node, joined
 
+# `and` and `or` of pyarrow are others: they are null if any part is.
 _NAMES = {
     "and_kleene": "and",
     "or_kleene": "or",
@@ -76,7 +77,7 @@ def _call(name: str, parts: list[Node], options: dict[str, Any]) -> Node:
             # How DuckDB 2 writes IN.
             if tested == (column,) and nothing.null_count == len(nothing):
                 return listed
-    return Call(_NAMES.get(name, name) if not options else f"{name} with options", tuple(parts))
+    return Call("unknown" if options else _NAMES.get(name, "unknown"), tuple(parts))
 
 
 def _pairs(schema: pa.Schema) -> Iterator[tuple[str, str]]:

@@ -14,8 +14,6 @@ from native_reader.frames.implied import fields_of, implied
 from native_reader.frames.narrowed import ReadNarrowed
 from native_reader.predicate.tree import EVERYTHING
 
-_REFUSED = ("filter", "get_fragments", "join", "join_asof", "replace_schema", "sort_by")
-
 
 class ScanDataset(dataset.InMemoryDataset):  # type: ignore[misc]
     """A dataset whose rows are read when a scanner is used.
@@ -73,10 +71,10 @@ class ScanDataset(dataset.InMemoryDataset):  # type: ignore[misc]
         numbers = [field.name for field in self.schema if pa.types.is_primitive(field.type)]
         return tuple((numbers or self.schema.names)[:1])
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in _REFUSED:
-            raise UseError(f"a dataset of a scan has no {name}. Pass columns= and filter= to its scanner(), to_table() or to_batches()")
-        return super().__getattribute__(name)
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise UseError("a dataset of a scan has no such method. Pass columns= and filter= to its scanner(), to_table() or to_batches()")
+
+    filter = get_fragments = join = join_asof = replace_schema = sort_by = _refuse
 
     def __reduce__(self) -> Any:
         raise UseError("a dataset of a scan cannot be pickled. Send the path and the options, and open the store there")

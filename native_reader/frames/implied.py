@@ -39,7 +39,7 @@ class Literal(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """`and`, `or`, `not`, `is_null`, `is_valid`, `in`, `contains` or a comparison; any other name is one that we cannot say.
+    """`and`, `or`, `not`, `is_null`, `is_valid`, `in`, `contains` or a comparison; `unknown` is what we cannot say.
 
     All are null for null, as in SQL, and `in` does not look at nulls in its list.
     """

@@ -48,7 +48,7 @@ def _node(raw: Any) -> Node:
         case _ if _is_constant(raw):
             return Literal(_value(raw))
         case {"BinaryExpr": {"left": left, "op": str(operator), "right": right}}:
-            name, parts = _OPERATORS.get(operator, operator), (_node(left), _node(right))
+            name, parts = _OPERATORS.get(operator, "unknown"), (_node(left), _node(right))
             return joined(name, parts) if name in ("and", "or") else Call(name, parts)
         case {"Function": {"input": list(parts), "function": {"Boolean": function}}}:
             return _boolean(function, tuple(map(_node, parts)))

@@ -16,6 +16,7 @@ from support.stores import files_of, log_of, message, on_disk
 
 COUNT = 30
 TAGS = {"tag0", "tag1", "tag2"}
+TABLES = ("messages", "by_tag")
 
 
 @pytest.fixture
@@ -69,10 +70,5 @@ def test_a_second_run_adds_what_is_new(path: Path, tmp_path: Path) -> None:
         return tuple(sum(pq.read_table(file).num_rows for file in (folder / "spark-warehouse" / name).glob("*.parquet")) for name in TABLES)
 
     assert rows_after_a_run() == (COUNT, len(TAGS))
-    assert rows_after_a_run() == (COUNT, len(TAGS))
-    log = log_of(message(number, topic="orders") for number in range(2 * COUNT))
-    on_disk(tmp_path, files_of(log))
+    on_disk(tmp_path, files_of(log_of(message(number, topic="orders") for number in range(2 * COUNT))))
     assert rows_after_a_run() == (2 * COUNT, len(TAGS))
-
-
-TABLES = ("messages", "by_tag")
