@@ -32,7 +32,8 @@ ENGINE = (
 )
 FOLDERS = (
     "native_reader",
-    *(f"native_reader/{name}" for name in (*ENGINE, "export", "stream", "start", "facts", "compare", "rescue", "repair", "testing")),
+    *(f"native_reader/{name}" for name in (*ENGINE, "export", "frames", "stream", "start", "facts", "compare")),
+    *("native_reader/rescue", "native_reader/repair", "native_reader/testing"),
     *("rmqstore_spark", "pyspark_rmqstore", "rmqstore", "rmqstore/cli", "rmqstore/report", "rmqstore/chinese"),
     *("kernel/src", "tests/support", ".ci"),
 )

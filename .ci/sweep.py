@@ -18,14 +18,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "build/sweep"
 OF_FRAMES = ("frames", "large", "live", "pushdown", "where")
-OF_JOBS = ("spark_cluster", "spark_example_runs", "spark_examples", "spark_process")
+OF_JOBS = ("spark_cluster", "spark_example_runs", "spark_examples", "spark_pipeline", "spark_process")
 PARTS: dict[str, tuple[str, ...]] = {
     "bits": ("tests/promises/test_every_bit.py",),
     "index": ("tests/promises/test_every_index_bit.py",),
     "queues": ("tests/promises/test_every_queue_bit.py", "tests/promises/test_faults_of_queues.py", "tests/verify"),
     "pruning": (*(f"tests/promises/test_{name}.py" for name in ("pruned_is_scanned", "keys", "own_stores")), "tests/plan", "tests/summary"),
     "fuzz": ("tests/promises/test_fuzz.py", "tests/promises/test_truth.py", "tests/testing"),
-    "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api", "tests/storage"),
+    "kernels": (
+        "tests/kernel",
+        "tests/records",
+        "tests/log",
+        "tests/columns",
+        "tests/predicate",
+        "tests/frames",
+        "tests/api",
+        "tests/storage",
+    ),
     "streams": ("tests/stream", "tests/report"),
     "brokers": tuple(
         f"tests/brokers/test_{name}.py"

@@ -12,7 +12,8 @@ from native_reader.checks import LARGEST, MOST_JOBS, Instant, flag, one_of_words
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, MessageColumn
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import OptionError, did_you_mean, shown
-from native_reader.lazy import Lazy, Read, Scan, TableScan, read_batches, selection_of
+from native_reader.frames.lazy import Lazy
+from native_reader.lazy import Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.scan.progress import Watch
 from native_reader.storage.broker_conf import FileSizes, StorePaths, file_sizes, parse_broker_conf, paths_of

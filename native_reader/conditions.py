@@ -28,7 +28,7 @@ def predicate_of(options: MessageOptions) -> Predicate:
 def condition_on(types: Mapping[str, pa.DataType], options: MessageOptions) -> Predicate:
     """The condition of `where` on columns of those types."""
     text, zone = options.values["where"], options.values["time_zone"]
-    return EVERYTHING if text is None else parse(text, {name: _type_name(each) for name, each in types.items()}, zone)
+    return EVERYTHING if text is None else parse(text, {name: type_name(each) for name, each in types.items()}, zone)
 
 
 def _parts(options: MessageOptions) -> Iterator[Predicate]:
@@ -121,6 +121,6 @@ _TYPES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
 )
 
 
-def _type_name(column: pa.DataType) -> str:
+def type_name(column: pa.DataType) -> str:
     """The type of a column, as `where` names it."""
     return next((name for is_it, name in _TYPES if is_it(column)), OTHER)

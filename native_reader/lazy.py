@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
-from native_reader.checks import LARGEST, MOST_JOBS, whole
+from native_reader.checks import MOST_JOBS, whole
+from native_reader.columns.batches import CORRUPT_COLUMNS
 from native_reader.columns.projection import Projection
+from native_reader.columns.schema import COLUMNS
 from native_reader.conditions import condition_on, predicate_of
-from native_reader.errors import UseError, spelled
+from native_reader.errors import spelled
 from native_reader.export.account import Exported
 from native_reader.export.run import WantedExport, export
+from native_reader.frames.lazy import Lazy
 from native_reader.options import MessageOptions
 from native_reader.plan.doubts import check_topics, doubts_of, log_doubts
 from native_reader.plan.ends import find_ends
@@ -25,7 +28,7 @@ from native_reader.plan.opening import plan_opening
 from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_until
-from native_reader.predicate.tree import Predicate
+from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
 from native_reader.storage.local import LocalPath
@@ -50,129 +53,6 @@ def _where(predicate: Predicate) -> str:
 
 def _jobs(jobs: int) -> int:
     return whole("jobs", jobs, 1, MOST_JOBS)
-
-
-class Lazy(ABC):
-    """A table that has not been read yet, readable through Arrow interfaces."""
-
-    @property
-    @abstractmethod
-    def schema(self) -> pa.Schema:
-        """The columns and their Arrow types."""
-
-    @abstractmethod
-    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Read the rows as an iterator of batches."""
-
-    def to_reader(self, jobs: int = 1) -> pa.RecordBatchReader:
-        """Read the rows as an Arrow RecordBatchReader, which other libraries take as a stream.
-
-        Args:
-            jobs: How many parts are read in parallel.
-
-        Raises:
-            OptionError: `jobs` is not a number from 1 to 1000.
-            StoreError: As for `to_batches`, while the reader is used.
-
-        Examples:
-            >>> with store.messages(columns="topic").to_reader() as reader:
-            ...     sum(batch.num_rows for batch in reader)
-            255
-        """
-        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
-
-    def to_table(self, jobs: int = 1, progress: Watch = False, **of_datasets: object) -> pa.Table:
-        """Read all rows into memory.
-
-        Args:
-            jobs: How many parts are read in parallel.
-            progress: As for `to_batches`.
-            **of_datasets: None exist. A filter or columns, as for a dataset of pyarrow, are refused.
-
-        Raises:
-            StoreError: As for `to_batches`.
-            UseError: An argument of pyarrow's datasets was given.
-
-        Examples:
-            >>> store.messages(columns="topic,body_size").to_table().num_rows
-            255
-        """
-        _refuse_as_dataset(of_datasets)
-        return pa.Table.from_batches(self.to_batches(jobs, progress), self.schema)
-
-    def head(self, count: int, **of_datasets: object) -> pa.Table:
-        """Read the first rows, and no more of the log than that needs.
-
-        Args:
-            count: How many rows, at most.
-            **of_datasets: As for `to_table`.
-
-        Raises:
-            OptionError: `count` is negative.
-            StoreError: As for `to_batches`.
-
-        Examples:
-            >>> store.messages(columns="physical_offset").head(2).to_pylist()
-            [{'physical_offset': 0}, {'physical_offset': 388}]
-        """
-        _refuse_as_dataset(of_datasets)
-        kept, left = [], whole("head", count, 0, LARGEST)
-        for batch in self._from_first():
-            kept.append(batch.slice(0, left))
-            left -= len(kept[-1])
-            if left <= 0:
-                break
-        return pa.Table.from_batches(kept, self.schema)
-
-    def _from_first(self) -> Iterator[pa.RecordBatch]:
-        """The rows, for a reader that stops early."""
-        return self.to_batches()
-
-    def __iter__(self) -> Iterator[Any]:
-        raise UseError(f"a {type(self).__name__} cannot be iterated. Use .to_batches() for batches, .to_table().to_pylist() for rows")
-
-    def __len__(self) -> int:
-        raise UseError(f"a {type(self).__name__} has no length. Use .count_rows() for rows, len(scan.schema) for columns")
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __getitem__(self, name: object) -> object:
-        raise UseError(
-            f"a {type(self).__name__} cannot be indexed. Select columns with .messages(columns='topic,body'), rows with where= or .head(10)"
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _INSTEAD:
-            raise AttributeError(f"a {type(self).__name__} has no {name}. Use {_INSTEAD[name]}", name=name, obj=self)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_reader().__arrow_c_stream__(requested_schema)
-
-
-_INSTEAD = {
-    "to_pandas": ".to_table().to_pandas()",
-    "to_pylist": ".to_table().to_pylist()",
-    "to_polars": "polars.DataFrame(scan)",
-    "scanner": ".to_batches(), or polars.DataFrame(scan), pyarrow.table(scan)",
-    "filter": ".messages(where='...')",
-    "select": ".messages(columns='topic,body')",
-    "columns": ".schema.names",
-    "show": ".head(10)",
-    "count": ".count_rows()",
-    "collect": ".to_table()",
-}
-"""What to use instead of names from other libraries."""
-
-
-def _refuse_as_dataset(arguments: Mapping[str, object]) -> None:
-    """pyarrow datasets take columns and a filter on each read; polars.scan_pyarrow_dataset passes them."""
-    if arguments:
-        raise UseError(
-            f"{next(iter(arguments))}= is not supported: a scan is not a pyarrow dataset. "
-            "Use .messages(columns=..., where=...), then polars.DataFrame(scan)"
-        )
 
 
 class Scan(Lazy):
@@ -231,10 +111,30 @@ class Scan(Lazy):
         return self._plan
 
     def _planned(self, predicate: Predicate, projection: Projection | None = None) -> Plan:
+        planning = self._planning if projection is None else replace(self._planning, returned=projection.returned)
+        return plan_until(self._stores, predicate, planning, self._fixed_ends())
+
+    def _fixed_ends(self) -> Mapping[str, CheckedEnd]:
         if self._ends is None:
             self._ends = find_ends(self._stores, self._planning)
-        planning = self._planning if projection is None else replace(self._planning, returned=projection.returned)
-        return plan_until(self._stores, predicate, planning, self._ends)
+        return self._ends
+
+    def _kinds(self) -> dict[str, str]:
+        # A column of damaged bytes can have any name.
+        return {name: kind for name, kind in super()._kinds().items() if name in COLUMNS}
+
+    def _narrowed(self, columns: Collection[str], condition: Predicate, stops_early: bool) -> Scan:
+        if not stops_early:
+            self._fixed_ends()
+        one, shows_damage = copy(self), self._projection.has_damage_rows
+        kept = tuple(name for name in self._projection.columns if name in columns or (shows_damage and name in CORRUPT_COLUMNS))
+        one._projection = replace(self._projection, columns=kept)
+        if self._planning.summary is not None:  # it may have all of these columns
+            one._planning, one._plan = replace(self._planning, returned=one._projection.returned), None
+        # A condition leaves out damage that it need not look at, but another library counts its rows.
+        if condition != EVERYTHING and not shows_damage:
+            one._predicate, one._plan = all_of((self._predicate, condition)), None
+        return one
 
     def explain(self) -> Explanation:
         """Explain what the scan will read, what it skips, and why. Plans the read, as `plan` does.
@@ -457,6 +357,13 @@ class TableScan(Lazy):
             f"<TableScan {self._table.name}: {len(self.schema)} columns ({names}){where}. Not read yet. Next: .head(10), .to_table(), "
             ".to_batches(), .count_rows(), .explain()>"
         )
+
+    def _narrowed(self, columns: Collection[str], condition: Predicate, stops_early: bool) -> TableScan:
+        self.parts()
+        one = copy(self)
+        kept = tuple(name for name in self._selection.columns if name in columns)
+        one._selection = Selection(kept, all_of((self._selection.predicate, condition)))
+        return one
 
     def parts(self) -> Sequence[object]:
         """List the parts of the table, which can be read one by one or in parallel.

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from native_reader.errors import UseError, spelled
-from native_reader.lazy import Lazy, TableScan
+from native_reader.frames.lazy import Lazy
+from native_reader.lazy import TableScan
 from native_reader.scan.progress import Watch
 from native_reader.storage.store import StoreFiles
 from native_reader.text import Said, joined, say, size_of

@@ -26,6 +26,7 @@ class SparkOptions(Options):
     filter_pushdown: bool = option(
         False, FLAG, "let Spark pass its filters to the reader; then each query needs its own `load()`: [filters.md](filters.md)"
     )
+    limit_pushdown: bool = option(False, FLAG, "let Spark 5 pass the limit of a query to the reader: [spark.md](spark.md#asking-for-less)")
     fail_on_missing_topic: bool = option(
         True, FLAG, "a topic that the queues and the settings do not have is an error: [filters.md](filters.md#what-matches-nothing)"
     )
@@ -39,7 +40,7 @@ class SparkOptions(Options):
 
 OPTIONS = (*PLACES, *options_of(MessageOptions), *options_of(SparkOptions))
 _BY_FOLDED = {option.name.replace("_", ""): option for option in OPTIONS}
-_NOT_IN_PYTHON = ("filter_pushdown", "fail_on_missing_topic", "max_bytes_per_trigger", "max_offsets_per_trigger")
+_NOT_IN_PYTHON = ("filter_pushdown", "limit_pushdown", "fail_on_missing_topic", "max_bytes_per_trigger", "max_offsets_per_trigger")
 _FS = "fs."
 _NO_BROKER = "This source reads the files of a broker, and asks none: name the directory of its store, as in load('/data/store')"
 _NO_GROUP = "This source is not a consumer: it commits no offsets. A stream keeps its own; startingOffsets says where it begins"

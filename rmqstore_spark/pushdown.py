@@ -17,6 +17,7 @@ from native_reader.columns.schema import COLUMNS
 from native_reader.layout.times import EPOCH
 from native_reader.predicate.patterns import can_like
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Predicate, Value, all_of
+from rmqstore_spark.limit import LimitReader
 from rmqstore_spark.reader import StoreReader
 
 _OPERATORS: dict[type[spark.Filter], str] = {
@@ -40,6 +41,10 @@ class PushdownReader(StoreReader):
                 yield each
             else:
                 self._request = replace(self._request, predicate=all_of((self._request.predicate, condition)))
+
+
+class LimitedPushdownReader(LimitReader, PushdownReader):
+    """Takes filters, and the limit of a query whose filters it took."""
 
 
 def predicate_of(given: spark.Filter) -> Predicate | None:

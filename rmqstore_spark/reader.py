@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from native_reader.errors import option_name, spelled
+from native_reader.plan.plan import Plan
 from native_reader.scan.tasks import Task, tasks_of
 from rmqstore_spark.options import in_sparks_words, spark_name
 from rmqstore_spark.request import LoadRequest
@@ -31,10 +32,13 @@ class StoreReader(DataSourceReader):
             store = self._request.open()
             self._request.check_topics(store, _IF_DELETED)
             scan = self._request.scan(store)
-            parts = partitions_of(tasks_of(scan.plan()))
+            parts = partitions_of(self._tasks(scan.plan()))
             for line in (*scan.doubts(spark_name), *scan.explain().remarks(len(parts))):
                 announce(line)
             return parts
+
+    def _tasks(self, plan: Plan) -> list[Task]:
+        return tasks_of(plan)
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The rows of a partition. For an empty plan, Spark passes None: 4.0 as the partition, newer ones as its value."""

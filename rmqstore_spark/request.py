@@ -47,6 +47,7 @@ class LoadRequest:
     selection: Selection | None
     table: str
     takes_filters: bool
+    takes_limits: bool
     needs_topics: bool
     start: str | None
     limit: BatchLimit
@@ -71,7 +72,7 @@ class LoadRequest:
         predicate = predicate_of(checked) if selection is None else EVERYTHING
         projection = checked.projection(None if selection is None else selection.needed)
         chosen = predicate, projection, selection
-        flags = spark["filter_pushdown"], spark["fail_on_missing_topic"]
+        flags = spark["filter_pushdown"], spark["limit_pushdown"], spark["fail_on_missing_topic"]
         return LoadRequest(paths, places, checked, *chosen, spark["table"], *flags, start, limit)
 
     def for_batch(self) -> LoadRequest:
@@ -89,6 +90,8 @@ class LoadRequest:
             raise OptionError(f"table={self.table} cannot be read as a stream. Use spark.read")
         if self.takes_filters:
             raise OptionError("filterPushdown=true is not supported in a stream: Spark passes it no filters. Use the option where instead")
+        if self.takes_limits:
+            raise OptionError("limitPushdown=true is not supported in a stream. Use maxOffsetsPerTrigger for small batches")
         values = self.options.values
         refuse_in_streams(self.options, "Omit it, or use spark.read")
         for name in ("starting_timestamp", "starting_physical_offset"):
@@ -157,6 +160,8 @@ def _check_table(spark: Mapping[str, Any], messages: Iterable[str]) -> None:
     """Reject options that a table other than `messages` does not take."""
     if spark["filter_pushdown"]:
         raise OptionError(f"table={spark['table']} does not support the option filterPushdown. Filter after loading")
+    if spark["limit_pushdown"]:
+        raise OptionError(f"table={spark['table']} does not support the option limitPushdown. Omit it: LIMIT works without")
     taken = (*TABLE_OPTIONS, *TABLES[spark["table"]].options)
     for name in messages:
         if name not in taken:

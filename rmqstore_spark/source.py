@@ -42,6 +42,7 @@ class RocketmqStore(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch reader for exactly these columns."""
         from rmqstore_spark.columns import names_of, names_of_table
+        from rmqstore_spark.limit import LimitReader
         from rmqstore_spark.options import MESSAGES, in_sparks_words
         from rmqstore_spark.reader import StoreReader, TableReader
         from rmqstore_spark.refused import check_pushdown
@@ -53,10 +54,10 @@ class RocketmqStore(DataSource):
             request = request.with_columns(names_of(schema, request))
             if request.takes_filters:
                 check_pushdown()
-                from rmqstore_spark.pushdown import PushdownReader
+                from rmqstore_spark.pushdown import LimitedPushdownReader, PushdownReader
 
-                return PushdownReader(request)
-            return StoreReader(request)
+                return (LimitedPushdownReader if request.takes_limits else PushdownReader)(request)
+            return (LimitReader if request.takes_limits else StoreReader)(request)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Refuse: a store is never changed."""

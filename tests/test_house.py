@@ -36,7 +36,7 @@ PACKAGES = CONFIGURATION["session_options"]["root_packages"]
 TYPES = {each.type_name: each for each in (AcyclicSiblingsContract, ForbiddenContract, LayersContract, ProtectedContract)}
 CONTRACTS = {each["id"]: each for each in CONFIGURATION["contracts_options"]}
 # What users of the engine must install, and what it can use if it is there.
-THIRD_PARTY = {"isal", "numpy", "pyarrow", "rmqstore_kernel", "rocksdict", "sqlglot"}
+THIRD_PARTY = {"isal", "numpy", "polars", "pyarrow", "rmqstore_kernel", "rocksdict", "sqlglot"}
 
 
 @cache

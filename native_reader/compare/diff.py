@@ -15,7 +15,8 @@ from native_reader.compare.lacking import MISSING, NAMES, PARTED, READ_OF_LACKIN
 from native_reader.compare.overlap import READ, Overlap
 from native_reader.compare.steps import steps
 from native_reader.errors import UseError
-from native_reader.lazy import Lazy, Scan
+from native_reader.frames.lazy import Lazy
+from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.plan.ways import SCAN
 from native_reader.scan.progress import Watch

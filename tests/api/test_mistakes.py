@@ -117,7 +117,8 @@ USED: dict[str, tuple[Callable[[nr.Scan], object], str]] = {
     "a column in brackets": (lambda scan: scan["topic"], "Select columns with .messages(columns='topic,body')"),
     "as pandas does": (lambda scan: scan.to_pandas(), "Use .to_table().to_pandas()"),
     "as Spark does": (lambda scan: scan.show(), "Use .head(10)"),
-    "polars.scan_pyarrow_dataset": (lambda scan: scan.to_table(columns=["topic"], filter=None), "then polars.DataFrame(scan)"),
+    "polars.scan_pyarrow_dataset": (lambda scan: scan.to_table(columns=["topic"], filter=None), "or .to_pyarrow_dataset()"),
+    "as Polars does": (lambda scan: scan.lazy(), "Use .to_polars()"),
     "head of a dataset": (lambda scan: scan.head(5, columns=["topic"]), "Use .messages(columns=..., where=...)"),
     "head of less than nothing": (lambda scan: scan.head(-1), "head must be an integer from 0"),
 }

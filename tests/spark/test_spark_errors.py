@@ -121,6 +121,8 @@ def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> 
     assert said == "OptionError: systemTopics=false hides topic='SCHEDULE_TOPIC_XXXX', so no row can match. Omit one of them"
     said = rejected(kept, table="damage", filterPushdown="true")
     assert said == "OptionError: table=damage does not support the option filterPushdown. Filter after loading"
+    said = rejected(kept, table="damage", limitPushdown="true")
+    assert said == "OptionError: table=damage does not support the option limitPushdown. Omit it: LIMIT works without"
     said = rejected(kept, table="damage", topic="orders")
     taken = "columns, where, timeZone, verifyCrc, ignoreMissingFiles, maxPartitionBytes, maxRecordBytes, maxReadRate"
     assert said == f"OptionError: table=damage does not support the option topic. Supported options: {taken}. Filter after loading"

@@ -237,6 +237,7 @@ def _moved_on(reader: StoreStreamReader, start: dict[str, Any], grown: GrowingSt
 REFUSED = {
     "table=damage": "table=damage cannot be read as a stream. Use spark.read",
     "filterPushdown=true": "filterPushdown=true is not supported in a stream: Spark passes it no filters. Use the option where instead",
+    "limitPushdown=true": "limitPushdown=true is not supported in a stream. Use maxOffsetsPerTrigger for small batches",
     "access=trust": "access=trust misses new messages in a stream, because a broker writes consume queues after the log. Omit it",
     "endingTimestamp=1700000000005": "endingTimestamp is not supported in a stream, which has no end. Omit it, or use spark.read",
     "endingPhysicalOffset=5": "endingPhysicalOffset is not supported in a stream, which has no end. Omit it, or use spark.read",

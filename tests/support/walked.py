@@ -11,6 +11,7 @@ from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from support.documented import ROOT
 from support.store_damages import PAGE, patch
+from support.stores import files_of, log_of, message, on_disk
 
 _GIVEN = {
     "docs/install.md": ("copy/store", "store"),
@@ -41,12 +42,21 @@ def home(page: str, store: Path, folder: Path) -> Path:
     for name in _GIVEN.get(page, ()):
         shutil.copytree(store, here / name)
     (here / "examples").symlink_to(ROOT / "examples")
+    if page == "docs/spark.md":
+        _store_of_json(here / "data")
     if page == "docs/repair.md":
         _damaged_store(here / "damaged")
     if page == "docs/install.md":
         subprocess.run(["tar", "-czf", "store.tar.gz", "store"], cwd=here, check=True)
         _wheel(here / "wheelhouse")
     return here
+
+
+def _store_of_json(path: Path) -> None:
+    """`orders`: a store with twelve messages, of which nine are JSON."""
+    bodies = [b"no JSON" if number % 4 == 3 else b'{"id": "O-%d", "total": %d.5}' % (number, 10 * number) for number in range(12)]
+    log = log_of(message(number, topic="orders", body=body) for number, body in enumerate(bodies))
+    on_disk(path, files_of(log, "orders/commitlog"))
 
 
 def _damaged_store(path: Path) -> None:

@@ -1,0 +1,407 @@
+"""Lazy frames of Polars and datasets for DuckDB: the rows are those of the whole table, and what is read is what `messages` would read."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.effort import sampled
+from support.stores import in_memory
+
+import native_reader as nr
+from native_reader.frames.arrow_condition import tree_of as tree_of_arrow
+from native_reader.frames.implied import Call, Field, Literal, fields_of, implied
+from native_reader.frames.polars_condition import tree_of as tree_of_polars
+from native_reader.testing.memory import MemoryFile, MemoryStorage
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+
+KINDS = {
+    "topic": "text",
+    "tags": "text",
+    "queue_id": "an integer",
+    "store_timestamp": "a timestamp",
+    "keys": "an array of texts",
+    "body": "bytes",
+    "exists": "true or false",
+}
+COLUMNS = "topic,queue_id,queue_offset,tags,keys,body,store_timestamp"
+NOON = datetime.datetime(2026, 1, 5, 12, tzinfo=datetime.UTC)
+col, field = pl.col, pc.field
+
+
+@pytest.fixture(scope="module")
+def storage(tmp_path_factory: pytest.TempPathFactory) -> MemoryStorage:
+    root = tmp_path_factory.mktemp("frames") / "store"
+    write_store(root, StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 18, max_hash_slot_num=100, max_index_num=400))
+    return in_memory({f"store/{path.relative_to(root)}": path.read_bytes() for path in root.rglob("*") if path.is_file()})
+
+
+@pytest.fixture(scope="module")
+def store(storage: MemoryStorage) -> nr.Store:
+    return nr.open(f"{storage.url}/store")
+
+
+@pytest.fixture(scope="module")
+def table(store: nr.Store) -> pa.Table:
+    return store.messages(columns=COLUMNS).to_table()
+
+
+@pytest.fixture
+def bytes_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], int]:
+    """A function that counts the bytes of the log which a call reads."""
+    count = 0
+    read = MemoryFile._read
+
+    def counted(file: MemoryFile, offset: int, view: memoryview) -> int:
+        nonlocal count
+        got = read(file, offset, view)
+        count += got if "/commitlog/" in file.uri else 0
+        return got
+
+    def bytes_of(call: Callable[[], object]) -> int:
+        nonlocal count
+        count = 0
+        call()
+        return count
+
+    monkeypatch.setattr(MemoryFile, "_read", counted)
+    return bytes_of
+
+
+def sql(query: str, messages: Any) -> list[tuple[Any, ...]]:
+    """The rows of a query on `messages`."""
+    with duckdb.connect() as connection:
+        return connection.register("messages", messages).sql(query).fetchall()
+
+
+# What is read
+
+
+def test_a_query_reads_what_messages_would_read(store: nr.Store, bytes_of: Callable[[Callable[[], object]], int]) -> None:
+    asked = bytes_of(lambda: store.messages(topic="clicks", columns="topic").to_table())
+    whole = bytes_of(lambda: store.messages(columns="topic").to_table())
+    dataset, frame = store.messages().to_pyarrow_dataset(), store.messages().to_polars()
+    query = "SELECT topic, count(*) FROM messages WHERE topic = 'clicks' GROUP BY 1"
+    by_polars = frame.filter(col("topic") == "clicks").group_by("topic").len()
+    assert bytes_of(lambda: sql(query, dataset)) == asked
+    assert bytes_of(by_polars.collect) == asked
+    assert 2 * asked < whole
+    count = store.messages(topic="clicks").count_rows()
+    assert sql(query, dataset) == [("clicks", count)]
+    assert by_polars.collect().rows() == [("clicks", count)]
+
+
+def test_only_the_columns_of_a_query_are_made(store: nr.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, run = list[tuple[str, ...]](), nr.Scan._run
+    monkeypatch.setattr(nr.Scan, "_run", lambda scan, projection, *rest: made.append(projection.columns) or run(scan, projection, *rest))
+    dataset, frame = store.messages().to_pyarrow_dataset(), store.messages().to_polars()
+    sql("SELECT queue_id FROM messages WHERE tags = 'cancelled'", dataset)
+    frame.filter(col("tags") == "cancelled").select("queue_id").collect()
+    dataset.to_table(columns={"n": field("queue_offset") + 1}, filter=field("tags") == "cancelled")
+    dataset.to_table(columns=["body"])
+    dataset.count_rows()
+    dataset.count_rows(field("topic") == "orders")
+    wanted = [("queue_id", "tags"), ("queue_id", "tags"), ("queue_offset", "tags"), ("body",), ("queue_id",), ("topic",)]
+    assert made == wanted
+
+
+def test_a_limit_reads_the_beginning(store: nr.Store, bytes_of: Callable[[Callable[[], object]], int]) -> None:
+    frame, first = store.messages(columns=COLUMNS).to_polars(), store.messages(columns="queue_offset").head(3)
+    whole = bytes_of(frame.collect)
+    assert bytes_of(frame.head(3).collect) < whole
+    assert frame.head(3).select("queue_offset").collect().to_arrow().to_pylist() == first.to_pylist()
+
+
+def test_a_limit_before_a_condition_is_not_one_after_it(store: nr.Store, table: pa.Table) -> None:
+    frame, topics = store.messages(columns=COLUMNS).to_polars(), table.column("topic").to_pylist()[:9]
+    assert frame.head(9).filter(col("topic") == "orders").collect().height == topics.count("orders") < 9
+    assert frame.filter(col("topic") == "orders").head(9).collect().height == 9
+
+
+# Conditions
+
+PUSHED: dict[str, tuple[pl.Expr, pc.Expression | None, str]] = {
+    "equal": (col("topic") == "orders", field("topic") == "orders", "topic = 'orders'"),
+    "mirrored": (pl.lit(2) < col("queue_id"), pc.scalar(2) < field("queue_id"), "queue_id > 2"),
+    "a time": (
+        col("store_timestamp") >= NOON,
+        field("store_timestamp") >= NOON,
+        "store_timestamp >= TIMESTAMP '2026-01-05 12:00:00+00:00'",
+    ),
+    "a time in a text": (
+        col("store_timestamp") < pl.lit("2026-01-05T12:00:00Z").str.to_datetime(time_zone="UTC", time_unit="us"),
+        None,
+        "store_timestamp < TIMESTAMP '2026-01-05 12:00:00+00:00'",
+    ),
+    "in": (
+        col("topic").is_in(["orders", "x"]),
+        field("topic").isin(["orders", "x"]),
+        "topic IN ('orders', 'x')",
+    ),
+    "between": (col("queue_id").is_between(1, 2), (field("queue_id") >= 1) & (field("queue_id") <= 2), "queue_id >= 1 AND queue_id <= 2"),
+    "or": (
+        (col("topic") == "a") | col("tags").is_null(),
+        (field("topic") == "a") | field("tags").is_null(),
+        "topic = 'a' OR tags IS NULL",
+    ),
+    "not": (~col("tags").is_in(["a"]), ~field("tags").isin(["a"]), "NOT tags IN ('a')"),
+    "bytes": (col("body") == b"\x00", field("body") == b"\x00", "body = X'00'"),
+    "keys": (col("keys").list.contains("k"), None, "array_contains(keys, 'k')"),
+    "flag": (col("exists") & (col("queue_id") == 1), field("exists") & (field("queue_id") == 1), "exists = TRUE AND queue_id = 1"),
+    "a part of AND": (
+        (col("topic") == "a") & (col("tags").str.to_uppercase() == "X"),
+        (field("topic") == "a") & (pc.utf8_upper(field("tags")) == "X"),
+        "topic = 'a'",
+    ),
+    "a part of OR": (
+        (col("topic") == "a") | (col("tags").str.to_uppercase() == "X"),
+        (field("topic") == "a") | (pc.utf8_upper(field("tags")) == "X"),
+        "TRUE",
+    ),
+    "a part of NOT AND": (
+        ~((col("topic") == "a") & (col("tags").str.to_uppercase() == "X")),
+        ~((field("topic") == "a") & (pc.utf8_upper(field("tags")) == "X")),
+        "TRUE",
+    ),
+    "AND that is null with any null": (
+        col("topic").is_null() | (col("queue_id") % 2 == 0),
+        pc.and_(field("topic") == "a", field("tags") == "b"),
+        "TRUE",
+    ),
+    "a column": (col("topic") == col("tags"), field("topic") == field("tags"), "TRUE"),
+    "another type": (col("queue_id") == 1.5, field("queue_id") == 1.5, "TRUE"),
+    "a list with null": (col("queue_id").is_in([1, None]), field("queue_id").isin([1, None]), "queue_id IN (1)"),
+    "null": (col("topic") == pl.lit(None, pl.String), field("topic") == pa.scalar(None, pa.string()), "TRUE"),
+}
+
+
+def said(tree: Any) -> str:
+    return "TRUE" if tree is None else str(implied(tree, KINDS))
+
+
+@pytest.mark.parametrize("name", PUSHED)
+def test_what_a_condition_becomes(name: str) -> None:
+    of_polars, of_arrow, expected = PUSHED[name]
+    assert said(tree_of_polars(of_polars)) == expected
+    if of_arrow is not None:
+        # A null is in a list with a null, for pyarrow; and not in one without, where SQL and Polars say null.
+        in_arrow = {
+            "in": "NOT topic IS NULL AND topic IN ('orders', 'x')",
+            "not": "NOT (NOT tags IS NULL AND tags IN ('a'))",
+            "a list with null": "TRUE",
+        }
+        assert said(tree_of_arrow(of_arrow)) == in_arrow.get(name, expected)
+
+
+def test_how_duckdb_writes_in() -> None:
+    listed = pc.if_else(field("topic").is_valid(), field("topic").isin(["a", "b"]), pa.scalar(None, pa.bool_()))
+    assert said(tree_of_arrow(listed)) == "topic IN ('a', 'b')"
+    assert said(tree_of_arrow(~listed)) == "NOT topic IN ('a', 'b')"
+
+
+def test_what_a_value_must_be() -> None:
+    """Also a value of the column's type in another form. A moment between two microseconds is left to the library."""
+    times = {unit: pa.array([1_767_614_400 * per], pa.timestamp(unit, "UTC")) for unit, per in (("s", 1), ("ms", 10**3), ("ns", 10**9))}
+    for values in times.values():
+        node = Call("<", (Field("store_timestamp"), Literal(values)))
+        assert str(implied(node, KINDS)) == "store_timestamp < TIMESTAMP '2026-01-05 12:00:00+00:00'"
+    refused = [
+        ("store_timestamp", pa.array([1], pa.timestamp("ns", "UTC"))),
+        ("store_timestamp", pa.array([1], pa.timestamp("us"))),
+        ("queue_id", pa.array([2**63], pa.uint64())),
+        ("queue_id", pa.array([1, 2])),
+        ("topic", pa.array(["a"]).dictionary_encode()),
+        ("exists", pa.array([True])),
+        ("keys", pa.array(["a"])),
+        ("unknown", pa.array(["a"])),
+    ]
+    for name, values in refused:
+        assert str(implied(Call("<", (Field(name), Literal(values))), KINDS)) == "TRUE", name
+
+
+def test_another_form_of_an_expression_is_refused() -> None:
+    class Expression:
+        def __init__(self, *pairs: tuple[str, str]) -> None:
+            self.pairs = pairs
+
+        def __reduce__(self) -> Any:
+            sink = pa.BufferOutputStream()
+            schema = pa.schema([], metadata=pa.KeyValueMetadata(self.pairs))
+            with pa.ipc.new_file(sink, schema):
+                pass
+            return None, (sink.getvalue(),)
+
+    assert tree_of_arrow(Expression(("field_ref", "topic"))) == Field("topic")
+    for pairs in ([], [("field_name", "topic")], [("call", "equal")], [("literal", "7")], [("field_ref", "a"), ("field_ref", "b")]):
+        assert tree_of_arrow(Expression(*pairs)) is None
+
+
+def test_long_and_deep_conditions() -> None:
+    """A long list of ORs is one OR. What is nested more deeply than Python follows is left to the library."""
+    either, nested = field("queue_id") == 0, field("exists")
+    for number in range(1, 3000):
+        either = either | (field("queue_id") == number)
+        nested = ~nested
+    assert said(tree_of_arrow(either)).count("OR") == 2999
+    assert said(tree_of_arrow(nested)) == "TRUE"
+    assert said(tree_of_arrow((field("topic") == "a") & nested)) == "topic = 'a'"
+    assert said(tree_of_polars((col("topic") == "a") | (col("topic") == "b") | (col("topic") == "c"))).count("OR") == 2
+
+
+# The rows
+
+
+@st.composite
+def conditions(draw: st.DrawFn, depth: int = 3) -> tuple[pl.Expr, Any]:
+    """A condition of Polars, and of pyarrow; a part of them cannot be said in our own."""
+    shape = draw(st.sampled_from(["leaf", "leaf", "and", "or", "not"])) if depth else "leaf"
+    if shape in ("and", "or"):
+        (one, one_of_arrow), (other, other_of_arrow) = draw(conditions(depth - 1)), draw(conditions(depth - 1))
+        return (one & other, one_of_arrow & other_of_arrow) if shape == "and" else (one | other, one_of_arrow | other_of_arrow)
+    if shape == "not":
+        one, of_arrow = draw(conditions(depth - 1))
+        return ~one, ~of_arrow
+    name = draw(st.sampled_from(["topic", "tags", "queue_id"]))
+    values = st.integers(0, 4) if name == "queue_id" else st.sampled_from(["orders", "clicks", "cancelled", "标签", ""])
+    value, several = draw(values), draw(st.lists(values, min_size=1, max_size=3))
+    listed = pc.if_else(field(name).is_valid(), field(name).isin(several), pa.scalar(None, pa.bool_()))
+    return draw(
+        st.sampled_from(
+            [
+                (col(name) == value, field(name) == value),
+                (col(name) != value, field(name) != value),
+                (col(name) <= value, field(name) <= value),
+                (col(name).is_null(), field(name).is_null()),
+                (col(name).is_in(several), listed),
+                (col("tags").str.to_uppercase() == "CANCELLED", pc.utf8_upper(field("tags")) == "CANCELLED"),
+                (col("queue_id") % 2 == 0, pc.bit_wise_and(field("queue_id"), 1) == 0),
+            ]
+        )
+    )
+
+
+@pytest.mark.sweep
+@sampled(240)
+@given(conditions())
+def test_the_rows_are_those_of_the_whole_table(store: nr.Store, table: pa.Table, both: tuple[pl.Expr, Any]) -> None:
+    of_polars, of_arrow = both
+    rows = table.filter(of_arrow).select(["topic", "queue_id", "queue_offset"])
+    scan = store.messages(columns=COLUMNS)
+    assert scan.to_pyarrow_dataset().to_table(columns=rows.schema.names, filter=of_arrow).sort_by(by(rows)) == rows.sort_by(by(rows))
+    found = scan.to_polars().filter(of_polars).select(rows.schema.names).collect()
+    assert found.sort(rows.schema.names).to_dicts() == rows.sort_by(by(rows)).to_pylist()
+
+
+def by(rows: pa.Table) -> list[tuple[str, str]]:
+    return [(name, "ascending") for name in rows.schema.names]
+
+
+@contextmanager
+def damaged(storage: MemoryStorage) -> Iterator[nr.Store]:
+    name = next(name for name in sorted(storage.files) if "/commitlog/" in name)
+    content = bytearray(storage.files[name])
+    content[4096:8192] = bytes(4096)
+    changed = in_memory({**storage.files, name: content})
+    yield nr.open(f"{changed.url}/store")
+
+
+def test_rows_of_damage_stay(storage: MemoryStorage) -> None:
+    """They are in no topic, so no condition may leave them out before the library sees them; nor may a choice of columns."""
+    with damaged(storage) as store:
+        scan = store.messages(mode="PERMISSIVE", columns="topic,queue_id,corrupt_reason")
+        whole = scan.to_table()
+        count = len(whole) - whole.column("corrupt_reason").null_count
+        frame, dataset = scan.to_polars(), scan.to_pyarrow_dataset()
+        assert count > 0
+        assert frame.select("queue_id").collect().height == len(whole)
+        wanted = (col("topic") == "orders") | col("corrupt_reason").is_not_null()
+        orders = whole.column("topic").to_pylist().count("orders")
+        assert frame.filter(wanted).select("topic").collect().height == orders + count
+        query = "SELECT count(*) FROM messages WHERE topic = 'orders' OR corrupt_reason IS NOT NULL"
+        assert sql(query, dataset) == [(orders + count,)]
+
+
+def test_damage_is_an_error_with_its_place(storage: MemoryStorage) -> None:
+    with damaged(storage) as store:
+        scan = store.messages()
+        with pytest.raises(duckdb.Error, match=r"commitlog/0{20}.*4096|mode=DROPMALFORMED"):
+            sql("SELECT count(topic) FROM messages", scan.to_pyarrow_dataset())
+        with pytest.raises((pl.exceptions.ComputeError, nr.StoreDamaged), match=r"mode=DROPMALFORMED"):
+            scan.to_polars().select("topic").collect()
+
+
+def test_other_tables(store: nr.Store) -> None:
+    """Their parts are planned once; a check and a comparison of stores give all rows, and the library selects."""
+    queues = store.queues()
+    wanted = queues.to_table().filter(field("topic") == "orders").num_rows
+    assert wanted > 0
+    assert queues.to_polars().filter(col("topic") == "orders").select("queue_id").collect().height == wanted
+    assert sql("SELECT count(*) FROM messages WHERE topic = 'orders'", queues.to_pyarrow_dataset()) == [(wanted,)]
+    findings = store.verify().to_polars()
+    assert findings.filter(col("severity") == "error").select("code").collect().height == 0
+
+
+def test_parts_are_read_in_parallel(store: nr.Store, table: pa.Table) -> None:
+    assert store.messages(columns="topic").to_polars(jobs=2).collect().height == len(table)
+    assert store.messages(columns="topic").to_pyarrow_dataset(jobs=2).count_rows() == len(table)
+
+
+# Mistakes
+
+
+def test_without_polars_the_error_names_the_command(store: nr.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(nr.UseError, match=r"a lazy frame needs the package polars, 1.34 or newer: pip install 'polars>=1.34' \("):
+        store.messages().to_polars()
+
+
+@pytest.mark.parametrize("jobs", [0, 1001, True])
+def test_jobs_are_checked_before_a_query(store: nr.Store, jobs: int) -> None:
+    for make in (store.messages().to_polars, store.messages().to_pyarrow_dataset):
+        with pytest.raises(nr.OptionError, match="jobs must be an integer from 1 to 1000"):
+            make(jobs)
+
+
+def test_what_a_dataset_cannot_do_is_refused(store: nr.Store) -> None:
+    """Each of these would find the empty table that the dataset rests on."""
+    dataset = store.messages().to_pyarrow_dataset()
+    uses: list[Callable[[], object]] = [
+        lambda: dataset.filter(field("topic") == "orders"),
+        lambda: dataset.get_fragments(filter=None),
+        lambda: dataset.sort_by("topic"),
+        lambda: dataset.replace_schema(dataset.schema),
+        lambda: dataset.join(dataset, "topic"),
+        lambda: dataset.join_asof(dataset, "queue_id", "topic", 1),
+    ]
+    for use in uses:
+        with pytest.raises(nr.UseError, match=r"a dataset of a scan has no such method. Pass columns= and filter= to its scanner\(\)"):
+            use()
+    with pytest.raises(nr.UseError, match=r"cannot be pickled\. Send the path and the options"):
+        dataset.__reduce__()
+    assert repr(dataset).startswith("<ScanDataset of <Scan memory")
+
+
+def test_a_column_that_is_not_there(store: nr.Store) -> None:
+    with pytest.raises(pa.ArrowInvalid, match="bodi"):
+        store.messages().to_pyarrow_dataset().to_table(columns=["bodi"])
+    with pytest.raises(pl.exceptions.ColumnNotFoundError, match="bodi"):
+        store.messages().to_polars().select("bodi").collect()
+
+
+def test_columns_that_a_condition_uses() -> None:
+    """All of them are read, also those in a part that we cannot say. A nested field is a part of an expression that we do not know."""
+    tree = tree_of_arrow((field("topic") == "a") & (pc.utf8_upper(field("tags")) == "X"))
+    assert tree is not None
+    assert set(fields_of(tree)) == {"topic", "tags"}
+    assert tree_of_arrow(field(("properties", "x")).is_null()) is None
