@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from native_reader.broker.identity import UNKNOWN, Identity, identity_of
@@ -22,8 +23,7 @@ def broker_names(stores: Sequence[StoreFiles], given: Mapping[str, str], configu
     said = {_meant(path, uris): _checked(name) for path, name in given.items()}
     of_file = configured if len(stores) == 1 else UNKNOWN
     known = {store.uri: said.get(store.uri) or identity_of(store, of_file).broker for store in stores}
-    names = _directories([uri for uri, name in known.items() if name is None])
-    names |= {uri: name for uri, name in known.items() if name is not None}
+    names = {uri: known[uri] or directory for uri, directory in _directories(uris).items()}
     owners: dict[str, str] = {}
     for uri in uris:
         if (other := owners.setdefault(names[uri], uri)) != uri:
@@ -51,12 +51,10 @@ def _checked(name: str) -> str:
 
 
 def _directories(uris: Sequence[str]) -> dict[str, str]:
-    """The last part of each path in which they differ, since most stores are in a directory named store; more where that is not enough."""
-    paths = [uri.rstrip("/").split("/") for uri in uris]
+    """The last parts of each path that no other has, without the parts at the end that all have: most stores are in a directory `store`."""
+    paths = [tuple(uri.rstrip("/").split("/")) for uri in uris]
     while len(paths) > 1 and len({path[-1] for path in paths}) == 1:
         paths = [path[:-1] for path in paths]
-    for count in range(1, max(map(len, paths), default=0)):
-        names = ["/".join(path[-count:]) for path in paths]
-        if len(set(names)) == len(names):
-            return dict(zip(uris, names, strict=True))
-    return dict(zip(uris, uris, strict=True))
+    seen = Counter(path[-count:] for path in paths for count in range(1, len(path) + 1))
+    ends = [next(count for count in range(1, len(path) + 1) if seen[path[-count:]] == 1 or count == len(path)) for path in paths]
+    return {uri: "/".join(path[-count:]) for uri, path, count in zip(uris, paths, ends, strict=True)}

@@ -15,7 +15,7 @@ from rmqstore.cli.asked import AS_JSON, BROKER, FILTERS, NAMES, PATHS, PLACES, R
 from rmqstore.cli.reading import Read
 from rmqstore.cli.rows import NUMBER, SHARE, SIZE, ColumnLook, Output
 from rmqstore.cli.stderr import note
-from rmqstore.text import safe, time_text
+from rmqstore.text import time_text
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -57,10 +57,13 @@ class Dimension(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is known of the groups besides their sums: the names of brokers by store, and which topics were deleted."""
+    """What is known of the groups besides their sums. `names`: of brokers, by store. `deleted`: by store, and by None in all stores."""
 
     names: Mapping[str, str]
-    deleted: DeletedInAll
+    deleted: dict[str | None, DeletedInAll]
+
+    def is_deleted(self, row: Mapping[str, Any]) -> bool | None:
+        return self.deleted[row.get(BROKER)].has(row.get("topic"))
 
 
 def _host(hosts: pa.Array, zone: tzinfo | None) -> pa.Array:
@@ -132,7 +135,10 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
                 tally.add(keyed(batch, by, asked.zone))
         deleted = DeletedInAll(store.stores)
         how = f"times in {zone or 'UTC'}, read in {_took(time.monotonic() - begun)}"
-        _print(output, tally, by, top, _Known(names, deleted))
+        known = _Known(names, {None: deleted})
+        if BROKER in by:
+            known.deleted.update({each.uri: DeletedInAll((each,)) for each in store.stores})
+        _print(output, tally, by, top, known)
         read.expect(tally.totals()["messages"])
         _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store).text(ENGLISH))
     return read.code
@@ -174,13 +180,11 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, k
     looks |= {
         f"{name}_store_timestamp": ColumnLook(partial(minute_of, output.zone), is_number=False, title=name) for name in ("first", "last")
     }
-    if "topic" in by:
-        looks["topic"] = ColumnLook(partial(_topic, known.deleted), is_number=False)
-        columns = columns if output.is_terminal else (*columns, "is_deleted")
+    if "topic" in by and not output.is_terminal:
+        columns = (*columns, "is_deleted")
     rows = (row for batch in shown.to_batches(1000) for row in batch.to_pylist())
-    output.rows(
-        columns, (_row(row, by, size, known.names) | {"is_deleted": known.deleted.has(row.get("topic"))} for row in rows), looks, _LESS
-    )
+    found = (_row(row, by, size, known.names) | {"is_deleted": known.is_deleted(row)} for row in rows)
+    output.rows(columns, map(_marked, found) if output.is_terminal else found, looks, _LESS)
     if len(shown) < len(groups):
         note(f"{len(groups) - len(shown):,} more groups are not shown; --top 0 shows all")
     if tally.forgotten_groups:
@@ -199,9 +203,9 @@ def _summarize(tally: Tally, how: str, *more: str | None) -> None:
             note(text)
 
 
-def _topic(deleted: DeletedInAll, topic: str) -> str:
-    """A topic for people, with a mark if it was deleted."""
-    return f"{safe(topic)} (deleted)" if deleted.has(topic) else safe(topic)
+def _marked(row: dict[str, Any]) -> dict[str, Any]:
+    """For people: a mark at the name of a topic that was deleted."""
+    return row | {"topic": f"{row['topic']} (deleted)"} if row["is_deleted"] else row
 
 
 def _deleted(tally: Tally, deleted: DeletedInAll, is_all: bool) -> str | None:
