@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from rocketmq import VERSIONS, Broker, Java
 from support.command_line import run
+from support.effort import mostly_long
 from support.golden import Golden
 from support.stores import files_of, log_of, on_disk
 
@@ -177,8 +178,7 @@ def test_keys_keep_their_order_and_messages_wait_as_before(language: str, broker
     assert len([row for row in timers if int(dict(row["properties"])["TIMER_OUT_MS"]) > now + HOUR_MS // 2]) == 3
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", mostly_long(LANGUAGES, "python"))
 def test_what_cannot_be_sent_is_refused(language: str, tmp_path: Path, export: Path) -> None:
     resend = Resend(program_of(language, tmp_path), export)
     (file,) = export.glob("part-*.jsonl")
