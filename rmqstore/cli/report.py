@@ -1,4 +1,4 @@
-"""`rmqstore report`: a page about a store, to look at and to send on; or its numbers as metrics."""
+"""`rmqstore report`: a page about one store or several, to look at and to send on; or its numbers as metrics."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from rmqstore.report.side_sections import groups_behind
 from rmqstore.report.words import Words
 
 _COLUMNS = (
-    *(("broker", TEXT), ("disk_column", NUMBER), ("messages", NUMBER), ("last_column", TEXT), ("lag_column", NUMBER), ("dead", NUMBER)),
-    *(("damage_column", NUMBER), ("start_column", TEXT)),
+    *(("broker", TEXT), ("start_column", TEXT), ("damage_column", NUMBER), ("disk_column", NUMBER), ("messages", NUMBER)),
+    *(("last_column", TEXT), ("lag_column", NUMBER), ("dead", NUMBER)),
 )
 _ANSWERS = {NO: "start_no", BUT: "start_but", YES: "start_yes", UNKNOWN: "start_unknown"}
 
@@ -79,13 +79,13 @@ def _row(broker: str, facts: Facts, words: Words) -> list[str]:
     unknown = words.say("not_read")
     return [
         name(words, broker),
+        unknown if facts.start is None or isinstance(facts.start, Problem) else words.say(_ANSWERS[facts.start.outcome]),
+        size_of(facts.damaged_bytes),
         size_of(usage.total) if usage.is_whole else words.say("at_least", size=size_of(usage.total)),
         number_of(facts.log.messages),
         words.time(facts.log.last),
         number_of(lag.groups.totals()["lag"]) if isinstance(lag, LagOfGroups) else unknown,
         number_of(dead.totals()["messages"]) if isinstance(dead, Tally) else unknown,
-        size_of(facts.damaged_bytes),
-        unknown if facts.start is None or isinstance(facts.start, Problem) else words.say(_ANSWERS[facts.start.outcome]),
     ]
 
 
