@@ -124,7 +124,12 @@ def messages(folder: Path, skip: int = 0) -> Iterator[Message]:
         raise Refused(f"{folder} is not a complete export: _summary.json is missing")
     files = sorted(path for path in folder.rglob("*.jsonl") if not path.relative_to(folder).as_posix().startswith("_"))
     lines = (line for path in files for line in path.open(encoding="utf-8"))
-    return (message_of(json.loads(line)) for line in itertools.islice(lines, skip, None))
+    for line in itertools.islice(lines, skip, None):
+        try:
+            message = message_of(json.loads(line))
+        except (KeyError, TypeError, ValueError) as error:
+            raise Refused(f"{folder} is not from rmqstore export --for-resend: {type(error).__name__} {error}") from error
+        yield message
 
 
 def message_of(row: Row) -> Message:

@@ -187,6 +187,8 @@ def test_what_cannot_be_sent_is_refused(language: str, tmp_path: Path, export: P
     code, _, err = resend.run("x", "--dry-run")
     assert code == 2
     assert "a message of kind half without a topic of a producer. Exclude it from the export" in err
+    file.write_text("{}\n")
+    assert resend.run("x", "--dry-run")[0] == 2
     (export / "_summary.json").unlink()
     assert "is not a complete export: _summary.json is missing" in resend.run("x", "--dry-run")[2]
     code, _, err = resend.run("x", "--rate", "0")
