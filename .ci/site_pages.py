@@ -21,6 +21,7 @@ SHOWN = (
     "*.md",
     "LICENSE",
     "docs/*.md",
+    "docs/*.png",
     "examples/*",
     "examples/*/*",
     "notebooks/*.ipynb",

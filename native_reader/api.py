@@ -103,6 +103,25 @@ class Store:
             found.append(one)
         return found
 
+    def brokers(self, names: Mapping[str, str] | None = None, /) -> dict[str, str]:
+        """Return the name of each store's broker, by the URI of the store.
+
+        Args:
+            names: Names by path. The others are those in `broker_conf`, if there is one store; in a `broker.conf` in the store; in the
+                topics that a broker makes for itself; else the name of the directory.
+
+        Raises:
+            OptionError: Two stores have the same name, or a path is not that of one store.
+
+        Examples:
+            >>> list(nr.open("store").brokers({"store": "broker-a"}).values())
+            ['broker-a']
+        """
+        from native_reader.broker.identity import configured_identity
+        from native_reader.broker.names import broker_names
+
+        return broker_names(self._stores, names or {}, configured_identity(self._broker_conf))
+
     def messages(self, /, **options: Any) -> Scan:
         """Select messages of the log, one row each. Nothing is read yet.
 
@@ -339,8 +358,9 @@ class Store:
             >>> facts.is_clean, facts.log.messages == store.messages().count_rows()
             (True, True)
         """
+        from native_reader.broker.identity import configured_identity
         from native_reader.doctor import oldest_version
-        from native_reader.facts.gather import configured_identity, gather, settings_of
+        from native_reader.facts.gather import gather, settings_of
         from native_reader.start.age import reserved_of
 
         files, reading = self._one("a report"), _checked("report", _OF_WHOLE_STORES, options)

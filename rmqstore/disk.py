@@ -36,6 +36,7 @@ ENGLISH: Mapping[str, str] = {
     "largest topic": "{topic} ({share} of the records)",
     "large topic": "{topic} ({share})",
     "page": "{path}: {bytes:,} bytes",
+    "of broker": "{broker}: {said}",
 }
 PARTS = ("log", "queues", "index", "other")
 _MOST_NAMES = 5

@@ -40,6 +40,9 @@ public final class Resend {
     private static final List<String> OF_BROKERS = Arrays.asList(
         "INNER_NUM", "INNER_BASE", "__transactionId__", "TRANSACTION_CHECK_TIMES", "TRANS_OFFSET", "TIMER_ROLL_LABEL");
     private static final String ORIGINAL_ID = "resent_from";
+    /** Where a broker has messages that wait. */
+    private static final Map<String, String> WAITING = Map.of(MessageConst.PROPERTY_DELAY_TIME_LEVEL, "SCHEDULE_TOPIC_XXXX",
+        MessageConst.PROPERTY_TIMER_DELIVER_MS, "rmq_sys_wheel_timer");
     private static final int ASKED = 5, ATTEMPTS = 3, TIMEOUT_MS = 10_000;
 
     public static void main(String[] given) {
@@ -117,7 +120,7 @@ public final class Resend {
     private static boolean deliver(DefaultMQProducer producer, Message message, String id, boolean isInDoubt) throws Exception {
         MessageAccessor.putProperty(message, MessageConst.PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX, id);
         String key = message.getProperty(MessageConst.PROPERTY_SHARDING_KEY);
-        if (isInDoubt && isStored(producer, message.getTopic(), id)) {
+        if (isInDoubt && isStored(producer, message, id)) {
             return false;
         }
         for (int failed = 1; ; failed++) {
@@ -129,7 +132,7 @@ public final class Resend {
                 }
                 return true;
             } catch (RemotingException | MQBrokerException error) {
-                if (isStored(producer, message.getTopic(), id)) {
+                if (isStored(producer, message, id)) {
                     return true;
                 }
                 if (failed == ATTEMPTS) {
@@ -140,14 +143,18 @@ public final class Resend {
     }
 
     /** A broker indexes a message some milliseconds after it has stored it. */
-    private static boolean isStored(DefaultMQProducer producer, String topic, String id) throws InterruptedException {
+    private static boolean isStored(DefaultMQProducer producer, Message message, String id) throws InterruptedException {
+        List<String> topics = new ArrayList<>(Arrays.asList(message.getTopic()));
+        WAITING.forEach((property, topic) -> topics.addAll(message.getProperty(property) == null ? List.of() : List.of(topic)));
         for (int asked = 0; asked < ASKED; asked++) {
-            try {
-                if (producer.getDefaultMQProducerImpl().queryMessageByUniqKey(topic, id) != null) {
-                    return true;
+            for (String topic : topics) {
+                try {
+                    if (producer.getDefaultMQProducerImpl().queryMessageByUniqKey(topic, id) != null) {
+                        return true;
+                    }
+                } catch (MQClientException absent) {
+                    // also if the topic does not exist yet: then it is not stored
                 }
-            } catch (MQClientException absent) {
-                // also if the topic does not exist yet: then it is not stored
             }
             Thread.sleep(1000);
         }

@@ -1,12 +1,15 @@
-"""Which broker wrote a store: its name and its cluster, from topics that brokers make for themselves."""
+"""Which broker wrote a store: its name and its cluster, from its configuration or from topics that brokers make for themselves."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from native_reader.broker.settings import TopicConfig, topic_configs
-from native_reader.errors import StoreDamaged, UnreadableError
+from native_reader.errors import PathError, StoreDamaged, UnreadableError
 from native_reader.layout.pop import REVIVE_TOPIC_PREFIX
+from native_reader.storage.broker_conf import names_in
+from native_reader.storage.paths import uri_of
+from native_reader.storage.store import StoreFiles
 
 _OF_CLUSTERS, _REPLIES = REVIVE_TOPIC_PREFIX, "_REPLY_TOPIC"
 _OF_BROKERS = "rmq_sys_SYNC_BROKER_MEMBER_"
@@ -24,6 +27,34 @@ class Identity(NamedTuple):
 
 
 UNKNOWN = Identity()
+_CONF = "broker.conf"
+"""In the root of a store: a broker does not write it there, but who copies a store may put it beside the log."""
+
+
+def configured_identity(broker_conf: str | None) -> Identity:
+    """What a broker's configuration file says of it."""
+    return UNKNOWN if broker_conf is None else Identity(*names_in(uri_of(broker_conf)))
+
+
+def identity_of(files: StoreFiles, configured: Identity = UNKNOWN) -> Identity:
+    """The broker of a store: what is `configured`, else what its `broker.conf` says, else its topics."""
+    found = configured
+    for known in (_copied_conf, _by_topics):
+        if found.broker is None or found.cluster is None:
+            other = known(files)
+            found = Identity(found.broker or other.broker, found.cluster or other.cluster, found.host)
+    return found
+
+
+def _copied_conf(files: StoreFiles) -> Identity:
+    try:
+        return Identity(*names_in(f"{files.uri}/{_CONF}"))
+    except (PathError, UnreadableError):
+        return UNKNOWN
+
+
+def _by_topics(files: StoreFiles) -> Identity:
+    return identity_in(files.config)
 
 
 def identity_in(config: str | None) -> Identity:

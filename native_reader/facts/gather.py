@@ -9,7 +9,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, NamedTuple
 
-from native_reader.broker.identity import UNKNOWN, Identity, identity_in
+from native_reader.broker.identity import UNKNOWN, Identity, identity_of
 from native_reader.checks import Instant, instant, size, text
 from native_reader.facts.log_facts import LENIENT, LogFacts, read_log
 from native_reader.facts.table_facts import (
@@ -34,8 +34,6 @@ from native_reader.scan.progress import Watch
 from native_reader.sides.deleted import DeletedInAll
 from native_reader.start import Start, may_start
 from native_reader.start.age import RESERVED
-from native_reader.storage.broker_conf import names_in
-from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.usage import Usage, disk_of, usage_of
@@ -178,11 +176,6 @@ def settings_of(files: StoreFiles, now: Instant | None, time_zone: str, disk_fre
     return ReportSettings(moment, zone, time_zone, free, disk, **others)
 
 
-def configured_identity(broker_conf: str | None) -> Identity:
-    """What a broker's configuration file says of it."""
-    return UNKNOWN if broker_conf is None else Identity(*names_in(uri_of(broker_conf)))
-
-
 def gather(files: StoreFiles, settings: ReportSettings, version: str | None = None) -> Facts:
     """Read the store. The log is read once, and of it once more what waits, is undecided or dead; with `verify`, all of it twice.
 
@@ -200,7 +193,7 @@ def gather(files: StoreFiles, settings: ReportSettings, version: str | None = No
         missing,
         usage_of((files,)),
         log,
-        _broker(files, settings.configured, log.host),
+        identity_of(files, settings.configured)._replace(host=log.host),
         _deleted(log, DeletedInAll((files,))),
         attempt(read_lag, tables),
         attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
@@ -215,12 +208,6 @@ def _start(tables: Tables, settings: ReportSettings, version: str | None, end: i
     rate = MessageOptions(**settings.options).projection().max_read_rate
     now = settings.now // 1000
     return may_start(tables.files, version, end, damage, now=now, reserved_hours=settings.reserved, max_read_rate=rate)
-
-
-def _broker(files: StoreFiles, configured: Identity, host: str | None) -> Identity:
-    """What the configuration file says of the broker, or its topics; and the host of the first message."""
-    found = identity_in(files.config)
-    return Identity(configured.broker or found.broker, configured.cluster or found.cluster, host)
 
 
 def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedInLog:

@@ -21,4 +21,5 @@ CHINESE = {
     "largest topic": "{topic}（占记录的 {share}）",
     "large topic": "{topic}（{share}）",
     "page": "{path}：{bytes:,} 字节",
+    "of broker": "{broker}：{said}",
 }

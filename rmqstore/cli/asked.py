@@ -45,7 +45,9 @@ FLAGS = {
 }
 """The options of the engine that have a name of their own here; `--option name=value` sets any."""
 
-_OF_ONE_COMMAND = {"crc": "--crc", "holes": "--holes"}
+BROKER = "broker"
+"""The column with the name of a broker: the first one, of several stores."""
+_WITHOUT_AN_OPTION = {"crc": "--crc", "holes": "--holes", "names": "--name"}
 _PLACES = tuple(FLAGS)[:4]
 _AGO = re.compile(r"\s*([0-9]{1,9})\s*([smhd])\s*")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -58,6 +60,7 @@ class Asked:
 
     paths: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
     options: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     strict: bool = False
     jobs: int = 1
@@ -74,6 +77,21 @@ class Asked:
         import native_reader
 
         return native_reader.open(self.paths or None, **self.places)
+
+    def brokers(self, store: Store) -> dict[str, str]:
+        """The name of each store's broker, by the URI of the store."""
+        stores = store.stores
+        if len(stores) == len(self.names) == 1 and "=" not in self.names[0]:
+            return store.brokers({stores[0].uri: self.names[0]})
+        pairs = [each.rpartition("=") for each in self.names]
+        if wrong := next((name for path, _, name in pairs if not path), None):
+            uri = stores[0].uri
+            raise click.UsageError(f"--name {wrong} does not say of which store. Write --name {uri}={wrong}", click.get_current_context())
+        return store.brokers({path: name for path, _, name in pairs})
+
+    def brokers_shown(self, store: Store) -> dict[str, str]:
+        """The same, where rows say it: of several stores, or if the user gave a name. Else empty."""
+        return self.brokers(store) if self.names or len(store.stores) > 1 else {}
 
     def values(self, **defaults: object) -> dict[str, Any]:
         """The options as values for the engine. `defaults`: those of the command, where the user set nothing."""
@@ -125,7 +143,7 @@ def _several(value: object) -> Sequence[object]:
 def spelled(name: str) -> str:
     """The name of an engine's option as it is written here; also of `name=value`."""
     name, equals, value = name.partition("=")
-    if flag := (FLAGS | _OF_ONE_COMMAND).get(name):
+    if flag := (FLAGS | _WITHOUT_AN_OPTION).get(name):
         return flag
     return f"--option {name}{equals}{_BOOLEANS.get(value, value)}"
 
@@ -215,6 +233,15 @@ READING: tuple[Decorator, ...] = (
     click.option("--jobs", "-j", type=Number(1, 1000), metavar="N", default=1, help="Read this many parts in parallel.  [default: 1]"),
     click.option("--option", "more", metavar="NAME=VALUE", multiple=True, callback=_named, help="Any other option: docs/options.md."),
 )
+NAMES: tuple[Decorator, ...] = (
+    click.option(
+        "--name",
+        "names",
+        multiple=True,
+        metavar="[STORE=]NAME",
+        help="What to call the broker; of several stores, --name STORE=NAME for each.  [default: as it is configured]",
+    ),
+)
 RETENTION: tuple[Decorator, ...] = (
     click.option(
         "--file-reserved-time",
@@ -255,4 +282,4 @@ def _asked(values: dict[str, Any]) -> Asked:
     if twice := next((name for name in more if name in flags), None):
         raise click.UsageError(f"--option {twice} and {FLAGS[twice]} are the same option.", click.get_current_context())
     settings = {name: values.pop(name) for name in ("strict", "jobs", "as_json") if name in values}
-    return Asked(tuple(paths), places, {**flags, **more}, **settings)
+    return Asked(tuple(paths), places, values.pop("names", ()), {**flags, **more}, **settings)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from shlex import join
 from typing import Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, FLAGS, PATHS, PLACES, READING, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, BROKER, FLAGS, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, ColumnLook, Output
 from rmqstore.cli.stat import age_of, minute_of
@@ -36,29 +37,31 @@ _LESS = ("last", "bytes")
 
 
 @click.command(help=HELP, epilog=EPILOG)
-@takes(PATHS, WHERE, AS_JSON, READING, PLACES)
+@takes(PATHS, NAMES, WHERE, AS_JSON, READING, PLACES)
 def dlq(asked: Asked) -> int:
     output, rows = Output(json=asked.as_json, zone=asked.zone), []
     with warnings() as warned:
-        table = asked.open().table("dlq", **asked.values(columns=list(_READ)))
+        store = asked.open()
+        names = asked.brokers_shown(store)
+        table = store.table("dlq", **asked.values(columns=["store", *_READ]))
         for batch in table.to_batches(asked.jobs, progress=bar()):
-            rows += [_row(row) for row in batch.to_pylist()]
+            rows += [_row(row, names) for row in batch.to_pylist()]
         clear()
     rows.sort(key=lambda row: -row["messages"])
-    _print(output, rows)
+    _print(output, rows, ((BROKER,) if names else ()))
     if not asked.as_json:
         _summarize(rows, asked)
     return FOUND if warned.has_loss else CLEAN
 
 
-def _row(row: dict[str, Any]) -> dict[str, Any]:
+def _row(row: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     times = {name: row[f"{name}_store_timestamp"] for name in ("first", "last")}
-    return {name: row[name] for name in _READ[:4]} | {"failures": row["max_reconsume_times"]} | times
+    return {BROKER: names.get(row["store"])} | {name: row[name] for name in _READ[:4]} | {"failures": row["max_reconsume_times"]} | times
 
 
-def _print(output: Output, rows: list[dict[str, Any]]) -> None:
+def _print(output: Output, rows: list[dict[str, Any]], first: tuple[str, ...]) -> None:
     looks = {"messages": NUMBER, "bytes": SIZE, "failures": NUMBER}
-    columns: tuple[str, ...] = ("group", "origin_topic", "messages", "bytes", "failures", "first", "last")
+    columns: tuple[str, ...] = (*first, "group", "origin_topic", "messages", "bytes", "failures", "first", "last")
     if output.is_terminal:
         columns = (*columns, "age")
         looks |= {name: ColumnLook(partial(minute_of, output.zone), is_number=False) for name in ("first", "last")}

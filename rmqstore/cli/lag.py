@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, BROKER, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, ColumnLook, Output
 from rmqstore.cli.stat import age_of, minute_of
@@ -26,7 +26,7 @@ HELP = """Show how far consumer groups are behind, by group and topic, the large
   oldest_unread  when the first message was stored that the group has not read
 
 A group with a tag filter skips messages: rmqstore tables STORE lag_by_tag counts them by tag. Nothing in the store says how fast a
-group consumes; two runs do. The log is not read, but for one record of each queue.
+group consumes; two runs do. Of several stores, each row says of which broker it is. The log is not read, but for one record of each queue.
 """
 EPILOG = """\b
 Examples:
@@ -35,7 +35,7 @@ Examples:
   rmqstore lag /data/store --all --json
 """
 _BY = {"topic": ("group", "topic"), "queue": ("group", "topic", "queue_id")}
-_READ = ("group", "topic", "queue_id", "lag", "expired", "oldest_unread")
+_READ = ("store", "group", "topic", "queue_id", "lag", "expired", "oldest_unread")
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -43,15 +43,17 @@ _READ = ("group", "topic", "queue_id", "lag", "expired", "oldest_unread")
     "--by", type=click.Choice(tuple(_BY)), default="topic", help="A row for each topic of a group, or each queue.  [default: topic]"
 )
 @click.option("--all", "is_all", is_flag=True, help="Also groups that are not behind.")
-@takes(PATHS, WHERE, AS_JSON, READING, PLACES)
+@takes(PATHS, NAMES, WHERE, AS_JSON, READING, PLACES)
 def lag(asked: Asked, by: str, is_all: bool) -> int:
     from native_reader.facts import Tally
 
-    output, keys = Output(json=asked.as_json, zone=asked.zone), _BY[by]
-    tally = Tally(keys, ("lag", "expired", "behind"), least=("oldest_unread",), limit=None)
-    unknown = ahead = 0
+    output, unknown, ahead = Output(json=asked.as_json, zone=asked.zone), 0, 0
     with warnings() as warned:
-        table = asked.open().table("consumer_offsets", **asked.values(columns=list(_READ)))
+        store = asked.open()
+        names = asked.brokers_shown(store)
+        keys = (*(("store",) if names else ()), *_BY[by])
+        tally = Tally(keys, ("lag", "expired", "behind"), least=("oldest_unread",), limit=None)
+        table = store.table("consumer_offsets", **asked.values(columns=list(_READ)))
         for batch in table.to_batches(asked.jobs, progress=bar()):
             rows = batch.to_pylist()
             unknown += sum(row["lag"] is None for row in rows)
@@ -60,8 +62,8 @@ def lag(asked: Asked, by: str, is_all: bool) -> int:
         clear()
     found = tally.table()
     rows = [] if found is None else [row for batch in found.to_batches(1000) for row in batch.to_pylist()]
-    shown = [row for row in rows if is_all or row["lag"]]
-    _print(output, shown, keys)
+    shown = [row | {BROKER: names.get(row.get("store", ""))} for row in rows if is_all or row["lag"]]
+    _print(output, shown, (*((BROKER,) if names else ()), *_BY[by]))
     if not asked.as_json:
         _summarize(rows, shown, unknown, ahead)
     return FOUND if warned.has_loss else CLEAN

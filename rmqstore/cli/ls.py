@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, BROKER, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, Output, number, size
 from rmqstore.cli.stderr import bar, clear, note, warnings
+from rmqstore.text import safe
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,31 +42,34 @@ _COUNTED = "counted from the queues; rmqstore stat counts the log's records, als
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--stores", "what", flag_value="stores", help="List the stores, with the size of their logs.")
 @click.option("--queues", "what", flag_value="queues", help="List each queue, with its offsets.")
-@takes(PATHS, WHERE, AS_JSON, READING, PLACES)
+@takes(PATHS, NAMES, WHERE, AS_JSON, READING, PLACES)
 def ls(asked: Asked, what: str | None) -> int:
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
+    names = asked.brokers_shown(store)
+    first = (BROKER,) if names else ()
     if what == "stores":
         looks = {"segments": NUMBER, "bytes": SIZE, "first_offset": NUMBER, "next_offset": NUMBER}
-        output.rows(("store", "segments", "bytes", "first_offset", "next_offset"), _stores(store), looks)
+        output.rows((*first, "store", "segments", "bytes", "first_offset", "next_offset"), _stores(store, names), looks)
         return CLEAN
     if output.is_terminal:
-        for each in _stores(store):
-            output.line(f"{each['store']}: {number(each['segments'])} segments, {size(each['bytes'])}")
-    is_one = output.is_terminal and len(store.stores) == 1
+        for each in _stores(store, names):
+            of = f"{safe(each[BROKER])}: " if names else ""
+            output.line(f"{of}{each['store']}: {number(each['segments'])} segments, {size(each['bytes'])}")
+    hidden = {"store"} if output.is_terminal else set()  # the lines above say it
     with warnings() as warned:
         queues = store.table("queues", **asked.values(columns=_QUEUE))
         if what == "queues":
-            names = [name for name in _QUEUE if not (is_one and name == "store")]
+            columns = [name for name in (*first, *_QUEUE) if name not in hidden]
             looks = dict.fromkeys(("min_offset", "max_offset", "entries", "expired", "files"), NUMBER) | {"bytes": SIZE}
             rows = (row for batch in queues.to_batches(asked.jobs, progress=bar()) for row in batch.to_pylist())
-            output.rows(names, rows, looks, _LESS)
+            output.rows(columns, _with_brokers(rows, names), looks, _LESS)
         else:
-            names = [name for name in _TOPIC if not (is_one and name == "store")]
+            columns = [name for name in (*first, *_TOPIC) if name not in hidden]
             topics, light = _topics(queues.to_batches(asked.jobs, progress=bar()))
             clear()
-            output.rows(names, topics, {"queues": NUMBER, "messages": NUMBER})
+            output.rows(columns, _with_brokers(topics, names), {"queues": NUMBER, "messages": NUMBER})
             if light:
                 note(f"{light:,} light queues (LMQ) are not listed; --queues lists them")
             if not topics:
@@ -76,11 +80,15 @@ def ls(asked: Asked, what: str | None) -> int:
     return FOUND if warned.has_loss else CLEAN
 
 
-def _stores(store: Store) -> Iterator[dict[str, Any]]:
+def _with_brokers(rows: Iterable[dict[str, Any]], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    return (row | {BROKER: names.get(row["store"])} for row in rows)
+
+
+def _stores(store: Store, names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for each in store.stores:
         end = each.segments[-1].end if each.segments else each.min_offset
         sizes = {"segments": len(each.segments), "bytes": sum(segment.size for segment in each.segments)}
-        yield {"store": each.uri, **sizes, "first_offset": each.min_offset, "next_offset": end}
+        yield {BROKER: names.get(each.uri), "store": each.uri, **sizes, "first_offset": each.min_offset, "next_offset": end}
 
 
 def _topics(queues: Iterator[pa.RecordBatch]) -> tuple[list[dict[str, Any]], int]:

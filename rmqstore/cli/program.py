@@ -33,7 +33,7 @@ COMMANDS = {
     "extract": "Write a new store with the messages of some topics, for a broker elsewhere.",
     "diff": "Compare two stores: what has a slave, a copy or an old master that the other lacks?",
     "verify": "Check that log, queues, index and configuration agree.",
-    "report": "Write a page about a store, to look at and to send on.",
+    "report": "Write a page about one store or several, to look at and to send on.",
 }
 """The commands, with what `--help` says about them. The command of a name is in the module of that name."""
 

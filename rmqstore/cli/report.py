@@ -1,15 +1,15 @@
-"""`rmqstore report`: a page about a store, to look at and to send on; or its numbers as metrics."""
+"""`rmqstore report`: a page about one store or several, to look at and to send on; or its numbers as metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENTION, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, BROKER, LANGUAGE, NAMES, PATHS, PLACES, READING, RETENTION, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, sentences_in, warnings_in
 from rmqstore.text import as_json
@@ -20,18 +20,20 @@ if TYPE_CHECKING:
     from native_reader import Facts
     from native_reader.text import Said
 
-HELP = """Write a page about a store: what fills the disk, the log over time, sizes, queue skew, lag, pending messages, damage.
+HELP = """Write a page about one store or several: what fills the disk, the log over time, sizes, queue skew, lag, pending messages, damage.
 
 The page is one HTML file without scripts, and loads nothing from a network. It holds names of topics, tags, groups and hosts, but
 no bodies, keys or other properties. The exit code is 1 if the store has damage, or if --verify found errors or warnings.
 
---to prometheus writes the numbers as metrics, for the textfile collector of node-exporter; of several stores, in one file.
+Several stores are one page: a table of all brokers, then each of them. --to prometheus writes the numbers as metrics, for the textfile
+collector of node-exporter.
 """
 EPILOG = """\b
 Examples:
   rmqstore report /data/store -o report.html
   rmqstore report /data/store -o report.html --lang zh --time-zone Asia/Shanghai
   rmqstore report /copies/broker-a --disk-free 120g --verify
+  rmqstore report '/copies/*' --name /copies/broker-a=east --name /copies/broker-b=west
   rmqstore report /data/store --to prometheus -o /var/lib/node_exporter/rmqstore.prom
 """
 _ZONE = WHERE[1:]
@@ -44,20 +46,19 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("-o", "--output", type=_FILE, help="The file to write.  [default: report.html or rmqstore.prom]")
 @click.option("--to", type=click.Choice(tuple(_FILES)), default="html", help="A page, or metrics.  [default: html]")
-@click.option("--name", multiple=True, metavar="TEXT", help="The broker, for metrics; one for each STORE.  [default: as it is configured]")
-@click.option("--title", metavar="TEXT", help="The title of the page.  [default: broker, cluster and host, as far as they are known]")
+@click.option("--title", metavar="TEXT", help="The title of the page.  [default: broker, cluster and host, as far as known]")
 @click.option("--now", metavar="TIME", help="The time of the report, if not the current time: '2026-01-31 12:00:00Z'.")
 @click.option("--disk-free", metavar="SIZE", help="Free space of the broker's disk: 120g. Default: that of the disk with STORE.")
 @click.option("--verify", is_flag=True, help="Also check all files against each other. Reads the log a second time.")
-@takes(PATHS, _ZONE, LANGUAGE, AS_JSON, RETENTION, READING, PLACES)
+@takes(PATHS, NAMES, _ZONE, LANGUAGE, AS_JSON, RETENTION, READING, PLACES)
 def report(
-    asked: Asked, *, output: Path | None, to: str, name: tuple[str, ...], lang: str, title: str | None, now: str | None,
+    asked: Asked, *, output: Path | None, to: str, lang: str, title: str | None, now: str | None,
     disk_free: str | None, file_reserved_time: int | None, verify: bool,
 ) -> int:  # fmt: skip
     from rmqstore.report.file import write_metrics, write_report
 
     output = output or _FILES[to]
-    _refuse_of_other_format(to, name, title)
+    _refuse_title(to, title)
     options = asked.values()
     zone = options.pop("time_zone", None) or "UTC"
     _refuse_others(options)
@@ -72,36 +73,37 @@ def report(
         **options,
     }
     with warnings_in(sentences_in(lang)):
+        store = asked.open()
+        names = asked.brokers(store)
         if to == "prometheus":
-            all_facts = list(write_metrics(asked.open(), output, name, **settings).values())
+            brokers = write_metrics(store, output, names, **settings)
         else:
-            all_facts = [write_report(asked.open(), output, lang, title, **settings)]
+            brokers = write_report(store, output, lang, title, names, **settings)
         clear()
     if asked.as_json:
-        for facts in all_facts:
-            click.echo(as_json({"page": str(output), **facts.counts()}))
-    _summarize(output, all_facts, lang)
-    return CLEAN if all(facts.is_clean for facts in all_facts) else FOUND
+        for name, facts in brokers.items():
+            click.echo(as_json({"page": str(output), BROKER: name, **facts.counts()}))
+    _summarize(output, brokers, lang)
+    return CLEAN if all(facts.is_clean for facts in brokers.values()) else FOUND
 
 
-def _refuse_of_other_format(to: str, name: tuple[str, ...], title: str | None) -> None:
-    if to == "html" and name:
-        raise click.UsageError("--name is for --to prometheus. A page has --title.", click.get_current_context())
+def _refuse_title(to: str, title: str | None) -> None:
     if to != "html" and title is not None:
         raise click.UsageError("Metrics have no --title. Use --name for the broker's name.", click.get_current_context())
 
 
-def _summarize(output: Path, all_facts: Iterable[Facts], language: str) -> None:
+def _summarize(output: Path, brokers: Mapping[str, Facts], language: str) -> None:
     """The lines below the bar, in the language of the page."""
     from native_reader.text import say
     from rmqstore.chinese.disk import CHINESE
     from rmqstore.disk import ENGLISH, said_of_deleted
 
     said = [say("page", path=str(output), bytes=output.stat().st_size)]
-    for facts in all_facts:
-        said.append(_what_fills(facts))
+    for name, facts in brokers.items():
+        found = [_what_fills(facts)]
         if (deleted := facts.deleted).names:
-            said.append(said_of_deleted(deleted.names, deleted.messages, deleted.bytes))
+            found.append(said_of_deleted(deleted.names, deleted.messages, deleted.bytes))
+        said += [say("of broker", broker=name, said=each) for each in found] if len(brokers) > 1 else found
     for each in said:
         note(each.text(CHINESE if language == "zh" else ENGLISH))
 

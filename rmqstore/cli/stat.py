@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, Number, takes
+from rmqstore.cli.asked import AS_JSON, BROKER, FILTERS, NAMES, PATHS, PLACES, READING, STRICT, WHERE, Asked, Number, takes
 from rmqstore.cli.reading import Read
 from rmqstore.cli.rows import NUMBER, SHARE, SIZE, ColumnLook, Output
 from rmqstore.cli.stderr import note
-from rmqstore.text import safe, time_text
+from rmqstore.text import time_text
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -56,6 +56,16 @@ class Dimension(NamedTuple):
     ordered: bool = False
 
 
+class _Known(NamedTuple):
+    """What is known of the groups besides their sums. `names`: of brokers, by store. `deleted`: by store, and by None in all stores."""
+
+    names: Mapping[str, str]
+    deleted: dict[str | None, DeletedInAll]
+
+    def is_deleted(self, row: Mapping[str, Any]) -> bool | None:
+        return self.deleted[row.get(BROKER)].has(row.get("topic"))
+
+
 def _host(hosts: pa.Array, zone: tzinfo | None) -> pa.Array:
     """Hosts without their ports; a batch has few different ones."""
     from native_reader.facts import addresses
@@ -85,6 +95,7 @@ def _size_class(sizes: pa.Array, zone: tzinfo | None) -> pa.Array:
 
 
 DIMENSIONS = {
+    BROKER: Dimension("store"),
     "topic": Dimension("topic"),
     "tag": Dimension("tags"),
     "hour": Dimension("store_timestamp", _floored(minute=0, second=0, microsecond=0), ordered=True),
@@ -98,28 +109,36 @@ DIMENSIONS = {
 
 
 @click.command(help=HELP, epilog=EPILOG)
-@click.option("--by", multiple=True, type=click.Choice(tuple(DIMENSIONS)), default=("topic",), help="Group by this.  [default: topic]")
+@click.option(
+    "--by",
+    multiple=True,
+    type=click.Choice(tuple(DIMENSIONS)),
+    help="Group by this.  [default: topic; of several stores, broker and topic]",
+)
 @click.option("--top", type=Number(0), metavar="N", help="Print the largest groups only; 0 is all.  [default: 20 on a terminal]")
-@takes(PATHS, FILTERS, WHERE, AS_JSON, STRICT, READING, PLACES)
+@takes(PATHS, NAMES, FILTERS, WHERE, AS_JSON, STRICT, READING, PLACES)
 def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
     from native_reader.facts import DeletedInAll, Tally
     from rmqstore.disk import ENGLISH, on_disk
 
-    by = tuple(dict.fromkeys(by))
     output, begun = Output(json=asked.as_json, zone=asked.zone), time.monotonic()
-    tally = Tally(by, ("bytes", "messages", "records"), least=("first",), most=("largest", "last"), limit=_MOST_GROUPS)
-    zone = asked.options.get("time_zone")
-    columns = list(dict.fromkeys((*(DIMENSIONS[each].column for each in by), *_MEASURED)))
-    is_all = asked.options.keys() <= _NO_CONDITIONS
+    zone, is_all = asked.options.get("time_zone"), asked.options.keys() <= _NO_CONDITIONS
     with Read(asked) as read:
         store = asked.open()
+        names = asked.brokers(store) if BROKER in by else {} if by else asked.brokers_shown(store)
+        by = tuple(dict.fromkeys(by)) or (*((BROKER,) if names else ()), "topic")
+        tally = Tally(by, ("bytes", "messages", "records"), least=("first",), most=("largest", "last"), limit=_MOST_GROUPS)
+        columns = list(dict.fromkeys((*(DIMENSIONS[each].column for each in by), *_MEASURED)))
         scan = store.messages(**asked.of_messages(columns=columns))
         with closing(read.batches(scan)) as batches:
             for batch in batches:
                 tally.add(keyed(batch, by, asked.zone))
         deleted = DeletedInAll(store.stores)
         how = f"times in {zone or 'UTC'}, read in {_took(time.monotonic() - begun)}"
-        _print(output, tally, by, top, deleted)
+        known = _Known(names, {None: deleted})
+        if BROKER in by:
+            known.deleted.update({each.uri: DeletedInAll((each,)) for each in store.stores})
+        _print(output, tally, by, top, known)
         read.expect(tally.totals()["messages"])
         _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store).text(ENGLISH))
     return read.code
@@ -144,7 +163,7 @@ def _took(seconds: float) -> str:
     return duration_of(seconds) if seconds >= 10 else f"{seconds:.1f} s"
 
 
-def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, deleted: DeletedInAll) -> None:
+def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, known: _Known) -> None:
     import pyarrow as pa
 
     size, groups = tally.totals()["bytes"], tally.table()
@@ -161,11 +180,11 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, d
     looks |= {
         f"{name}_store_timestamp": ColumnLook(partial(minute_of, output.zone), is_number=False, title=name) for name in ("first", "last")
     }
-    if "topic" in by:
-        looks["topic"] = ColumnLook(partial(_topic, deleted), is_number=False)
-        columns = columns if output.is_terminal else (*columns, "is_deleted")
+    if "topic" in by and not output.is_terminal:
+        columns = (*columns, "is_deleted")
     rows = (row for batch in shown.to_batches(1000) for row in batch.to_pylist())
-    output.rows(columns, (_row(row, by, size) | {"is_deleted": deleted.has(row.get("topic"))} for row in rows), looks, _LESS)
+    found = (_row(row, by, size, known.names) | {"is_deleted": known.is_deleted(row)} for row in rows)
+    output.rows(columns, map(_marked, found) if output.is_terminal else found, looks, _LESS)
     if len(shown) < len(groups):
         note(f"{len(groups) - len(shown):,} more groups are not shown; --top 0 shows all")
     if tally.forgotten_groups:
@@ -184,9 +203,9 @@ def _summarize(tally: Tally, how: str, *more: str | None) -> None:
             note(text)
 
 
-def _topic(deleted: DeletedInAll, topic: str) -> str:
-    """A topic for people, with a mark if it was deleted."""
-    return f"{safe(topic)} (deleted)" if deleted.has(topic) else safe(topic)
+def _marked(row: dict[str, Any]) -> dict[str, Any]:
+    """For people: a mark at the name of a topic that was deleted."""
+    return row | {"topic": f"{row['topic']} (deleted)"} if row["is_deleted"] else row
 
 
 def _deleted(tally: Tally, deleted: DeletedInAll, is_all: bool) -> str | None:
@@ -213,8 +232,10 @@ def age_of(now: float, moment: datetime) -> str:
     return duration_of(max(0, now - moment.timestamp()))
 
 
-def _row(row: dict[str, Any], by: tuple[str, ...], whole: int) -> dict[str, Any]:
+def _row(row: dict[str, Any], by: tuple[str, ...], whole: int, names: Mapping[str, str]) -> dict[str, Any]:
     keys = {each: row[each] for each in by}
+    if BROKER in keys:
+        keys[BROKER] = names[keys[BROKER]]
     if "size" in keys and keys["size"] is not None:
         keys["size"] = _SIZE_NAMES[keys["size"]]
     measures = {"messages": row["messages"], "bytes": row["bytes"], "share": row["bytes"] / whole if whole else None}

@@ -19,12 +19,12 @@ Columns = Sequence[tuple[str, str]]
 
 def section(words: Words, key: str, *content: Markup | None) -> Markup:
     """A section of the page."""
-    return element("section", element("h2", words.say(key)), *content, id=key)
+    return element("section", element(words.heading(2), words.say(key)), *content, id=words.id(key))
 
 
 def part(words: Words, key: str, *content: Markup | None) -> Markup:
     """A part of a section."""
-    return joined(element("h3", words.say(key)), *content)
+    return joined(element(words.heading(3), words.say(key)), *content)
 
 
 def note(text: str) -> Markup:

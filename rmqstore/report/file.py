@@ -3,65 +3,65 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 import native_reader as nr
 from native_reader.export.target import refuse_inside
-from native_reader.text import counted
+from rmqstore.report.brokers_page import page_of_brokers
 from rmqstore.report.metrics import metrics_text
 from rmqstore.report.page import page_of
 
-Made = TypeVar("Made")
+Names = Mapping[str, str]
+"""The name of each store's broker, by the URI of the store."""
 
 
-def write_report(store: nr.Store, output: Path, language: str = "en", title: str | None = None, **settings: Any) -> nr.Facts:
-    """Write the page to a new file, then rename it: `output` is never half a page. `settings`: the arguments of `Store.report`."""
+def write_report(
+    store: nr.Store, output: Path, language: str = "en", title: str | None = None, names: Names | None = None, **settings: Any
+) -> dict[str, nr.Facts]:
+    """Write the page to a new file, then rename it: `output` is never half a page. Returns the facts by broker.
 
-    def read() -> tuple[nr.Facts, str]:
-        facts = store.report(**settings)
-        return facts, page_of(facts, language, title)
-
-    return _written(output, store, read)
-
-
-def write_metrics(store: nr.Store, output: Path, names: Sequence[str] = (), **settings: Any) -> dict[str, nr.Facts]:
-    """Write the metrics of these stores likewise. Returns the facts by broker. `names`: of the brokers, in the order of the stores."""
-    stores = store.one_by_one()
-    if names and len(names) != len(stores):
-        raise nr.OptionError(f"--name is given {counted(len(names), 'time')}, but there are {counted(len(stores), 'store')}")
-
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise nr.OptionError(f"--name {twice!r} is given twice")
-
-    def read() -> tuple[dict[str, nr.Facts], str]:
-        brokers: dict[str, nr.Facts] = {}
-        for place, one in enumerate(stores):
-            facts = one.report(**settings)
-            name = names[place] if names else facts.broker.broker or _directory(facts.uri)
-            if name in brokers:
-                both = f"{brokers[name].uri} and {facts.uri}"
-                raise nr.OptionError(f"{both} are both of broker {name!r}. Add a --name for each store, in their order")
-            brokers[name] = facts
-        return brokers, metrics_text(brokers)
-
-    return _written(output, store, read)
+    `names`: as `Store.brokers` returns them, which is the default. `settings`: the arguments of `Store.report`.
+    """
+    return _written(output, store, names, settings, lambda brokers: _page(brokers, language, title))
 
 
-def _directory(uri: str) -> str:
-    return uri.rstrip("/").rpartition("/")[2]
+def write_metrics(store: nr.Store, output: Path, names: Names | None = None, **settings: Any) -> dict[str, nr.Facts]:
+    """Write the metrics of these stores likewise."""
+    return _written(output, store, names, settings, metrics_text)
 
 
-def _written(output: Path, store: nr.Store, read: Callable[[], tuple[Made, str]]) -> Made:
-    """Write the text that `read` returns; returns what it was made from."""
+def _page(brokers: Mapping[str, nr.Facts], language: str, title: str | None) -> str:
+    if len(brokers) > 1:
+        return page_of_brokers(brokers, language, title)
+    (facts,) = brokers.values()
+    return page_of(facts, language, title)
+
+
+def _facts_of(store: nr.Store, names: Names, settings: Mapping[str, Any]) -> dict[str, nr.Facts]:
+    found = {}
+    for one in store.one_by_one():
+        facts = one.report(**settings)
+        name = names[facts.uri]
+        found[name] = replace(facts, broker=facts.broker._replace(broker=name))
+    return found
+
+
+def _written(
+    output: Path, store: nr.Store, names: Names | None, settings: Mapping[str, Any], make: Callable[[Mapping[str, nr.Facts]], str]
+) -> dict[str, nr.Facts]:
+    """Write the text that `make` returns of the facts; returns these."""
+    names = store.brokers() if names is None else names
     refuse_inside(str(output), store.stores)
     output = _destination(output)
     part = output.with_name(f".{output.name}.{os.getpid()}.part")
     try:
         with _opened(part, output) as file:  # before the log is read, which may take hours
-            made, text = read()
+            brokers = _facts_of(store, names, settings)
+            text = make(brokers)
             try:
                 file.write(text)
                 file.close()
@@ -71,7 +71,7 @@ def _written(output: Path, store: nr.Store, read: Callable[[], tuple[Made, str]]
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
             part.unlink()
-    return made
+    return brokers
 
 
 def _opened(part: Path, output: Path) -> TextIO:

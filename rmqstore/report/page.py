@@ -1,11 +1,13 @@
-"""The page: all sections in one HTML file, without scripts and without anything from a network."""
+"""The page about one store: all sections in one HTML file, without scripts and without anything from a network."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from native_reader.facts import RESERVED, Facts, FirstFindings
 from native_reader.text import size_of
 from native_reader.version import version
-from rmqstore.report.blocks import pairs, section
+from rmqstore.report.blocks import pairs, section, stacked
 from rmqstore.report.damage_section import damage, damage_sentence, findings_sentence, start
 from rmqstore.report.disk_section import deleted_topics, disk, on_disk
 from rmqstore.report.frame import contents, framed
@@ -14,7 +16,7 @@ from rmqstore.report.markup import Markup, element, filled, name_of, shortened
 from rmqstore.report.side_sections import dead, lag, pending
 from rmqstore.report.words import Words
 
-_SECTIONS = {
+SECTIONS = {
     "disk": disk,
     "time": over_time,
     "sizes": sizes,
@@ -30,18 +32,18 @@ _SECTIONS = {
 def page_of(facts: Facts, language: str, title: str | None = None) -> str:
     """The page as HTML, which is also well-formed XML. The same facts give the same page. Without a title, it is what is known."""
     words = Words(language, facts.settings.zone)
-    title = title or words.say("title", name=_name(facts))
-    sections = [make(facts, words) for make in _SECTIONS.values()]
+    title = title or words.say("title", name=name_and_host(facts))
+    sections = [make(facts, words) for make in SECTIONS.values()]
     body = element(
         "body",
-        element("header", element("h1", title), *(make(facts, words) for make in _HEADER)),
-        contents(words.say("contents"), ((key, words.say(key)) for key in (*_SECTIONS, "made"))),
-        element("main", *sections, _made(facts, words)),
+        element("header", element("h1", title), *(make(facts, words) for make in HEADER)),
+        contents(words.say("contents"), ((key, words.say(key)) for key in (*SECTIONS, "made"))),
+        element("main", *sections, made([facts], words)),
     )
     return framed(title, language, body)
 
 
-def _name(facts: Facts) -> str:
+def name_and_host(facts: Facts) -> str:
     """The broker, its cluster and its host, as far as they are known; the name of the directory of an unknown broker."""
     broker, cluster, host = facts.broker
     names = (broker or facts.uri.rstrip("/").rpartition("/")[2], cluster, host)
@@ -73,11 +75,12 @@ def _summary(facts: Facts, words: Words) -> Markup:
     return element("p", filled(text, times), class_="lead")
 
 
-_HEADER = (start, _summary, on_disk, deleted_topics)
+HEADER = (start, _summary, on_disk, deleted_topics)
 
 
-def _made(facts: Facts, words: Words) -> Markup:
-    settings = facts.settings
+def made(all_facts: Sequence[Facts], words: Words) -> Markup:
+    """How the page was made: of one store, or of several with the same settings."""
+    settings = all_facts[0].settings
     options = [f"--lang {words.language}"] if words.language != "en" else []
     options += [f"--time-zone {settings.zone_name}"] if settings.zone_name != "UTC" else []
     options += [f"--disk-free {settings.free}"] if settings.free is not None and settings.disk is None else []
@@ -85,15 +88,15 @@ def _made(facts: Facts, words: Words) -> Markup:
     options += ["--verify"] if settings.verify else []
     options += [f"--option {name}={value}" for name, value in sorted(settings.options.items())]
     not_looked = words.say("not_contents")
-    if facts.findings is None:
+    if not settings.verify:
         not_looked = words.say("two_sentences", first=not_looked, second=words.say("not_verified"))
     rows: list[tuple[str, str]] = [
-        (words.say("store"), name_of(facts.uri)),
+        (words.say("store"), stacked(*(name_of(facts.uri) for facts in all_facts))),
         (words.say("at"), words.time(settings.now)),
         (words.say("zone"), settings.zone_name),
         (words.say("version"), f"rmqstore-spark {version()}"),
         (words.say("options"), " ".join(options) or words.say("none")),
-        (words.say("read"), size_of(facts.log.bytes_read)),
+        (words.say("read"), size_of(sum(facts.log.bytes_read for facts in all_facts))),
         (words.say("not_looked"), not_looked),
         (words.say("holds"), words.say("holds_text")),
         (words.say("terms"), words.say("terms_text")),

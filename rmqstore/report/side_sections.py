@@ -23,13 +23,14 @@ def lag(facts: Facts, words: Words) -> Markup:
         "lag",
         note(words.say("lag_note")),
         times_in(words, facts.settings.zone_name),
-        _groups(found, words),
+        groups_behind(found, words),
         note(words.say("lag_unknown", count=found.unknown)) if found.unknown else None,
         note(words.say("lag_ahead", count=found.ahead)) if found.ahead else None,
     )
 
 
-def _groups(found: LagOfGroups, words: Words) -> Markup:
+def groups_behind(found: LagOfGroups, words: Words) -> Markup:
+    """The groups with a lag, by topic."""
     top = found.groups.top(TOP)
     behind = [row for row in top.rows if row["lag"]]
     if not behind:

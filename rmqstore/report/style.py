@@ -33,6 +33,9 @@ body {
 h1 { font-size: 1.6rem; line-height: 1.25; margin: .5rem 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .5rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1.05rem; margin: 1.5rem 0 .25rem; }
+h4 { font-size: 1rem; margin: 1rem 0 .25rem; color: var(--quiet); }
+.broker { border-top: .3rem solid var(--line); margin-top: 3rem; }
+.broker > h2 { border-top: 0; margin-top: 0; font-size: 1.5rem; overflow-wrap: anywhere; }
 p { max-width: 46rem; margin: .5rem 0; overflow-wrap: anywhere; }
 a { color: var(--data); }
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; margin: 1rem 0; padding: 0; }
@@ -101,7 +104,7 @@ summary { cursor: pointer; color: var(--data); }
   :root { color-scheme: light; LIGHT }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
-  h2, h3 { break-after: avoid; }
+  h2, h3, h4 { break-after: avoid; }
   tr, figure, .row { break-inside: avoid; }
   .wide { overflow: visible; background: none; }
   pre { white-space: pre-wrap; }

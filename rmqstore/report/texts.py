@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TEXTS: dict[str, tuple[str, str]] = {
     "title": ("RocketMQ store report: {name}", "RocketMQ 存储报告：{name}"),
+    "title_brokers": ("RocketMQ store report: {count} brokers", "RocketMQ 存储报告：{count} 个 broker"),
     "two_sentences": ("{first} {second}", "{first}{second}"),
     "comma": (", ", "、"),
     "semicolon": ("; ", "；"),
@@ -54,6 +55,20 @@ TEXTS: dict[str, tuple[str, str]] = {
     "findings_sentence": ("The check of all files found {errors} and {warnings}.", "对全部文件的检查发现 {errors}、{warnings}。"),
     "n_errors": ("{count} error{s}", "{count} 个错误"),
     "n_warnings": ("{count} warning{s}", "{count} 个警告"),
+    # Several brokers
+    "brokers": ("All brokers", "所有 broker"),
+    "broker": ("Broker", "Broker"),
+    "disk_column": ("On disk", "占用磁盘"),
+    "last_column": ("Last message", "最后一条消息"),
+    "damage_column": ("Damaged", "损坏"),
+    "start_column": ("May it be started?", "可以启动吗？"),
+    "start_no": ("no, see below", "不可以，见下文"),
+    "start_but": ("yes, but: see below", "可以，但见下文"),
+    "start_yes": ("yes", "可以"),
+    "start_unknown": ("unknown, see below", "无法判断，见下文"),
+    "not_read": ("not readable", "无法读取"),
+    "lag_of_all": ("Lag by consumer group, on all brokers", "各消费组的消息堆积，所有 broker 合计"),
+    "topics_of_all": ("By topic, on all brokers", "按 topic，所有 broker 合计"),
     # Columns
     "topic": ("Topic", "Topic"),
     "kind": ("Kind", "类型"),

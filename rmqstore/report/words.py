@@ -16,10 +16,19 @@ _MINUTE = 60_000_000
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One language and one time zone."""
+    """One language and one time zone. `within`: the id of the section that all others are in; then their titles are one level lower."""
 
     language: str
     zone: tzinfo
+    within: str = ""
+
+    def id(self, key: str) -> str:
+        """The id of a section."""
+        return f"{self.within}-{key}" if self.within else key
+
+    def heading(self, level: int) -> str:
+        """The element of a title."""
+        return f"h{level + bool(self.within)}"
 
     def say(self, key: str, **values: str | int) -> str:
         """A text. `count` is written with separators and gives the plural."""

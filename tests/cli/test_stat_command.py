@@ -123,9 +123,11 @@ def test_stat_of_several_stores_marks_what_is_deleted_in_all(store: Path, tmp_pa
     (store / "config" / "topics.json").unlink()
     shutil.copytree(store, tmp_path / "other" / "store")
     both = [store, tmp_path / "other" / "store"]
-    assert [row["topic"] for row in run("stat", *both, "--json").rows if row["is_deleted"]] == ["T1"]
+    assert [row["topic"] for row in run("stat", *both, "--by", "topic", "--json").rows if row["is_deleted"]] == ["T1"]
     (both[1] / "consumequeue" / "T1" / "0").mkdir(parents=True)
-    assert [row["topic"] for row in run("stat", *both, "--json").rows if row["is_deleted"]] == []
+    assert [row["topic"] for row in run("stat", *both, "--by", "topic", "--json").rows if row["is_deleted"]] == []
+    deleted = [(row["broker"], row["topic"]) for row in run("stat", *both, "--name", f"{store}=east", "--json").rows if row["is_deleted"]]
+    assert deleted == [("east", "T1")]
 
 
 @pytest.mark.parametrize(("used", "free", "percent"), [(40, 51, 44), (0, 10, 0), (1, 999, 1), (50, 50, 50), (0, 0, 0)])

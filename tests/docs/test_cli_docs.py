@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,10 +31,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.gate
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_prints_what_the_document_shows(name: str, folder: Path) -> None:
-    commands = list(commands_in((ROOT / name).read_text(encoding="utf-8")))
+    commands, given = list(commands_in((ROOT / name).read_text(encoding="utf-8"))), set(folder.iterdir())
     assert commands
     for command, output in commands:
         assert lasting(printed(command, folder)) == lasting(output), command
+    for made in set(folder.iterdir()) - given:  # by one document, and by the next one again
+        shutil.rmtree(made) if made.is_dir() else made.unlink()
 
 
 def test_every_output_was_filled_in() -> None:

@@ -29,6 +29,7 @@ from native_reader.sums import MOST_GROUPS
 from native_reader.testing.records import Message, pack_properties
 from native_reader.text import share_of, size_of
 from rmqstore.report.blocks import TOP
+from rmqstore.report.brokers_page import page_of_brokers
 from rmqstore.report.damage_section import findings_sentence
 from rmqstore.report.file import write_report
 from rmqstore.report.markup import escaped, shortened
@@ -90,7 +91,7 @@ class Page(HTMLParser):
 
 
 TAGS = """
-    html head meta title style body header nav main section h1 h2 h3 p ul li a div figure figcaption span
+    html head meta title style body header nav main section h1 h2 h3 h4 p ul li a div figure figcaption span
     svg rect path line table thead tbody tr th td dl dt dd details summary bdi
 """
 ATTRIBUTES = """
@@ -360,11 +361,30 @@ def test_only_options_that_were_given_are_listed() -> None:
 def test_the_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     memory = in_memory(damaged())
     store, output = nr.open(f"{memory.url}/store"), tmp_path / "report.html"
-    facts = write_report(store, output, now=NOW // 1000)
+    (facts,) = write_report(store, output, now=NOW // 1000).values()
     assert output.read_text(encoding="utf-8") == page_of(facts, "en")
     with pytest.raises(nr.OptionError, match="cannot write there: it is a folder"):
         write_report(store, tmp_path, now=NOW // 1000)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_page_of_several_brokers_has_all_of_each_and_their_sums() -> None:
+    one, other = facts_of(damaged(), verify=True), facts_of(healthy()[1], verify=True)
+    name = "<b>\u202e&"
+    page = page_of_brokers({"east": one, name: other}, "en")
+    text = checked(page).text
+    for facts in (one, other):
+        assert f"{facts.log.messages:,} messages of " in text
+    assert "<h2>&lt;b&gt;\\u202e&amp;</h2>" in page
+    ids = re.findall(r' id="([^"]*)"', page)
+    assert len(ids) == len(set(ids))
+    assert {"brokers", "b1", "b2", "b1-disk", "b2-damage", "made"} <= set(ids)
+    rows = [each.log.places.by("topic").top(100).rows for each in (one, other)]
+    messages = sum(int(str(row["messages"])) for of_one in rows for row in of_one if row["topic"] == "T1")
+    assert f'>T1</bdi></th><td class="number">{messages}</td>' in page[: page.index('id="b1"')]
+    assert all(
+        key in checked(page_of_brokers({"east": one, name: other}, "zh", "标题")).text for key in ("所有 broker", "标题", "可以启动吗")
+    )
 
 
 def test_a_page_replaced_a_pipe_and_the_link_that_led_to_a_file(tmp_path: Path) -> None:
@@ -378,7 +398,7 @@ def test_a_page_replaced_a_pipe_and_the_link_that_led_to_a_file(tmp_path: Path) 
     (tmp_path / "away").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "away" / "page.html")
     for _ in range(2):  # the file is new, and then it is replaced
-        facts = write_report(store, tmp_path / "link", now=NOW // 1000)
+        (facts,) = write_report(store, tmp_path / "link", now=NOW // 1000).values()
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "away" / "page.html").read_text(encoding="utf-8") == page_of(facts, "en")
 
@@ -391,7 +411,7 @@ def test_every_text_exists_in_both_languages_with_the_same_values() -> None:
         values = [set(re.findall(r"{(\w+)}", text)) - {"s"} for text in texts]
         assert values[0] == values[1], key
         assert texts[1], key
-        assert re.search("[\u4e00-\u9fff]", texts[1]) or key in ("topic", "tag", "comma", "semicolon", "two_sentences"), key
+        assert re.search("[\u4e00-\u9fff]", texts[1]) or key in ("broker", "topic", "tag", "comma", "semicolon", "two_sentences"), key
 
 
 def test_every_text_is_used() -> None:

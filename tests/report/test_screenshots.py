@@ -70,13 +70,19 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
-@pytest.fixture(scope="module", params=mostly_long([*product(LANGUAGES, ("report", "rescue"))], ("zh", "report"), ("zh", "rescue")))
+@pytest.fixture(
+    scope="module", params=mostly_long([*product(LANGUAGES, ("report", "brokers", "rescue"))], ("zh", "report"), ("zh", "rescue"))
+)
 def page(request: pytest.FixtureRequest, damaged: Path) -> Path:
-    """The report of it, or the page of its rescue."""
+    """The report of it, that of it and another broker, or the page of its rescue."""
     language, kind = request.param
     output = damaged.parent / f"{kind}.{language}.html"
-    if kind == "report":
-        write_report(nr.open(damaged), output, language, now=_NOW // 1000, disk_free=200 << 30, verify=True)
+    if kind in ("report", "brokers"):
+        stores = [damaged]
+        if kind == "brokers":
+            stores.append(damaged.parent / f"other-{language}" / "store")
+            write_store(stores[1], StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 20))
+        write_report(nr.open(stores), output, language, now=_NOW // 1000, disk_free=200 << 30, verify=True)
     else:
         run("rescue", damaged, damaged.parent / language, "--lang", language)
         (damaged.parent / language / "rescue.html").rename(output)

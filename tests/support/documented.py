@@ -33,13 +33,15 @@ def commands_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def write_stores(folder: Path) -> None:
-    """The stores of docs/cli.md."""
+    """The stores of docs/cli.md, and one that can be repaired."""
     write_store(folder / "store", StoreSpec(bytes=16 << 20, mapped_file_size_commit_log=4 << 20, deleted="invoices"))
     write_store(folder / "failing", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 20, rare=0.2, rate=2))
     write_store(folder / "damaged", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 20))
-    with (folder / "damaged" / "commitlog" / ZERO).open("r+b") as file:
-        file.seek(100_000)
-        file.write(bytes(4096))
+    write_store(folder / "crashed", StoreSpec(bytes=2 << 20, mapped_file_size_commit_log=2 << 20, shapes="equal"))
+    for name in ("damaged", "crashed"):
+        with (folder / name / "commitlog" / ZERO).open("r+b") as file:
+            file.seek(100_000)
+            file.write(bytes(4096))
 
 
 def printed(command: str, folder: Path) -> str:

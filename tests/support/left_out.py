@@ -25,7 +25,8 @@ _RECIPES, _DOCS = "tests/spark/test_spark_recipes.py", "tests/docs/test_docs.py"
 LEFT_OUT = (
     LeftOut("README.md", "make env", _ENVIRONMENT, line=True),
     LeftOut("README.md", "source .venv", _ENVIRONMENT, line=True),
-    LeftOut("README.md", "$ rmqstore stat store", by=_CLI),
+    LeftOut("README.md", "pipx install", _NETWORK),
+    LeftOut("README.md", "$ rmqstore repair crashed", by=_CLI),
     *(
         LeftOut("README.md", begins, by=_README)
         for begins in ("python -m native_reader.testing build/example", "import native_reader as nr\n\nscan", "{'queue_id': 1")
@@ -43,6 +44,8 @@ LEFT_OUT = (
     LeftOut("docs/filters.md", "import native_reader as nr\n\nstore = ", by=_README),
     LeftOut("docs/filters.md", "messages where topic", by=_README),
     LeftOut("docs/filters.md", "rocketmq-store: file:", "needs 412 GiB; tests/spark/test_spark_process.py asserts its words"),
+    LeftOut("docs/install.md", "pipx install", _NETWORK),
+    LeftOut("docs/install.md", "pipx run", _NETWORK),
     LeftOut("docs/install.md", "python -m pip wheel", _NETWORK),
     LeftOut("docs/install.md", "tar -xzf wheelhouse.tar.gz", _NETWORK),
     LeftOut("docs/install.md", "python3.11 -m venv build-environment", by="tests/docs/test_one_file.py"),
@@ -63,7 +66,6 @@ LEFT_OUT = (
     LeftOut("docs/notebooks.md", "RMQSTORE_PATH=", _NOTEBOOKS),
     LeftOut("docs/notebooks.md", "bash .ci/run", _NOTEBOOKS),
     LeftOut("docs/notebooks.md", "notebooks-venv/bin/python .ci", _NOTEBOOKS),
-    LeftOut("docs/quickstart.md", "make env", _ENVIRONMENT),
     *(
         LeftOut("docs/recipes.md", begins, by=_RECIPES)
         for begins in ("import native_reader", "read(", "store.", "damaged.", "where = ", "hours = ", "stream = ", "part = ")
@@ -72,6 +74,7 @@ LEFT_OUT = (
     LeftOut("docs/recipes.md", "rmqstore tail -f", "follows until it is stopped; tests/cli/test_signals.py does that"),
     LeftOut("docs/recovery.md", "killed: 6 segments", by=_DOCS),
     LeftOut("docs/report.md", "page.html: ", "differs by disk; tests/report/test_command.py asserts its form"),
+    LeftOut("docs/resend.md", "python examples/resend", "needs a broker; tests/brokers/test_resend.py runs the same program"),
     LeftOut("docs/resend.md", "cd examples/resend", "needs a broker; tests/brokers/test_resend.py runs the same program"),
     LeftOut("docs/summary.md", "$ rmqstore index store", by=_CLI),
     LeftOut("docs/s3.md", "import gcsfs", "needs a bucket of Google"),

@@ -17,6 +17,7 @@ _GIVEN = {
     "docs/install.md": ("copy/store", "store"),
     "docs/monitoring.md": ("copy/east", "copy/west"),
     "docs/python.md": ("store",),
+    "docs/report.md": ("copy/broker-a", "copy/broker-b"),
     "docs/streaming.md": ("build/example",),
 }
 """Other places where a page has a store. What the page itself writes is not among them."""
