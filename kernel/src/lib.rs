@@ -7,12 +7,14 @@ mod checksums;
 mod claims;
 mod columns;
 mod cover;
+mod from_properties;
 mod gather;
 mod marks;
 mod properties;
 mod record;
 mod separators;
 mod shapes;
+mod texts;
 
 use arrow::{Buffer, Node};
 use columns::{Limits, Plan};
