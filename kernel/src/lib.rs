@@ -29,6 +29,24 @@ use record::{HEAD, Place};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Keeps freed pages for a second, in which a read that goes on uses them again; the allocator's own 10 ms are less than a busy machine
+/// or Spark takes between two chunks. `MIMALLOC_PURGE_DELAY` still decides where it is set.
+#[cfg(not(miri))]
+fn keep_pages() {
+    use std::ffi::{c_int, c_long};
+    const PURGE_DELAY: c_int = 15; // mi_option_purge_delay of mimalloc 2
+    const MILLISECONDS: c_long = 1000;
+    #[allow(unsafe_code)]
+    unsafe extern "C" {
+        // SAFETY: it only sets a number of a table that mimalloc has from the start; of an option that does not exist, nothing.
+        safe fn mi_option_set_default(option: c_int, value: c_long);
+    }
+    mi_option_set_default(PURGE_DELAY, MILLISECONDS);
+}
+
+#[cfg(miri)]
+fn keep_pages() {}
+
 /// What `native_reader.kernel` expects. Raise it with every change of a signature or of a meaning.
 const SEAM: u32 = 1;
 
@@ -336,6 +354,7 @@ fn rows(
 
 #[pymodule(gil_used = false)]
 fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    keep_pages();
     chains::register(module)?;
     claims::register(module)?;
     gather::register(module)?;
