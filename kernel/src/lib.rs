@@ -12,6 +12,7 @@ mod gather;
 mod marks;
 mod properties;
 mod record;
+mod search;
 mod separators;
 mod shapes;
 mod texts;
@@ -323,6 +324,25 @@ fn chain(py: Python<'_>, buffer: &Bound<'_, PyAny>, filled: usize, limit: usize,
     }))
 }
 
+/// Where records may start, as int64: a magic among the first `filled` bytes, and the right offset; from `frame` on. None if positions do
+/// not fit 32 bits.
+#[pyfunction]
+fn candidates<'py>(
+    py: Python<'py>,
+    buffer: &Bound<'py, PyAny>,
+    filled: usize,
+    frame: usize,
+    offset: i64,
+) -> PyResult<Option<Bound<'py, PyByteArray>>> {
+    let buffer = Bytes::of(buffer)?;
+    if !buffer.is_whole() {
+        return Ok(None);
+    }
+    let bytes = buffer.as_slice();
+    let found = py.detach(|| search::candidates(bytes, filled, frame, offset));
+    Ok(Some(PyByteArray::new(py, &found.iter().flat_map(|&start| (start as i64).to_ne_bytes()).collect::<Vec<u8>>())))
+}
+
 /// Messages whose parts numpy knows. `parts` and `heads` are as `Chain` returns them; `is_inner` has one byte a message, not 0 for
 /// those of inner batches. An `IndexError` if a part is outside the buffer.
 #[pyfunction]
@@ -364,6 +384,7 @@ fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Columns>()?;
     module.add_class::<marks::Marker>()?;
     module.add_function(wrap_pyfunction!(bodies::decompress, module)?)?;
+    module.add_function(wrap_pyfunction!(candidates, module)?)?;
     module.add_function(wrap_pyfunction!(chain, module)?)?;
     module.add_function(wrap_pyfunction!(rows, module)?)
 }
