@@ -2,6 +2,7 @@
 
     stage       takes                                                       returns
     chain       u1 bytes of a window, their offset in the log               the valid records from the first byte on
+    candidates  u1 bytes of a window, their offset in the log               where records may start, after damage
     unwrapped   u1 bytes, the records in them                               the messages in place of their batches
     messages    u1 bytes, the records in them, places in inner batches      the same, where a batch is compressed
     columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
@@ -158,6 +159,12 @@ def chain(window: Loaded, limit: int, frame: int) -> Records | None:
     if compiled is None:
         return None
     return _Chain(compiled.chain(window.u8, window.filled, limit, window.offset, frame), window, window.loads, window.u8)
+
+
+def candidates(window: Loaded, frame: int) -> Index | None:
+    """Positions of the window with a magic and the right physical offset, ascending, from `frame` on."""
+    found = _called("candidates", window.u8, window.filled, frame, window.offset)
+    return None if found is None else np.frombuffer(found, np.int64)
 
 
 class _Chain(Records):

@@ -2,10 +2,12 @@
 
 use crate::arrow::{Buffer, Node};
 use crate::bodies::{Decoder, EXPANSION, LARGEST_BLOCK, Outcome};
+use crate::from_properties::{FromProperties, Kind, Usual};
 use crate::properties::exact;
 use crate::record::{INNER_BATCH, Place, field};
 use crate::shapes::Shapes;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::texts::{Texts, Valid, node};
+use std::sync::Mutex;
 
 /// Rows that are done together, so that what one column has read is in the cache for the next. Few, because bodies are copied too; very
 /// few in `checked`, so that tests cross their ends.
@@ -13,87 +15,92 @@ const BLOCK: usize = if cfg!(debug_assertions) { 3 } else { 128 };
 /// The years 1 to 9999; other times are null.
 const FIRST_MS: i64 = -62_135_596_800_000;
 const LAST_MS: i64 = 253_402_300_799_999;
-const KEYS_SEPARATOR: u8 = b' ';
 const UNIQ_KEY: &str = "UNIQ_KEY";
 
 /// One column of a batch.
 #[derive(Clone, Copy)]
 enum Column {
-    Int(fn(&[u8], &Place) -> i32),
-    Long(fn(&[u8], &Place) -> i64),
-    Moment(fn(&Place) -> i64),
+    // A function for many rows, because a call for each takes longer than what it does.
+    Int(fn(&[u8], &[Place], &mut Vec<i32>)),
+    Long(fn(&[u8], &[Place], &mut Vec<i64>)),
+    Moment(fn(&[Place], &mut Vec<i64>)),
     Topic,
     Kind,
     Body,
     StoredBody,
     OffsetId,
     Host(fn(&Place) -> (usize, usize)),
-    Map,
-    /// The property with this number among `Plan::properties`, as text, as words, or as an id.
-    Single(usize),
-    Keys(usize),
-    MessageId(usize),
-    Level(usize),
+    FromProperties(Kind),
 }
 
-/// Which columns to make, in which order; and how much memory the properties of the last chunk took.
+/// What is known from the last chunk: most shapes come again.
+#[derive(Default)]
+struct Last {
+    shapes: Shapes,
+    usual: Usual,
+}
+
+/// Which columns to make, in which order; and what the last chunk was like.
 pub struct Plan {
     columns: Vec<Column>,
-    /// Those columns that are made from properties.
-    of_properties: Vec<usize>,
     properties: Vec<Vec<u8>>,
-    pairs: AtomicUsize,
-    names: AtomicUsize,
+    last: Mutex<Last>,
 }
 
 impl Plan {
     /// The names of `messages`; `properties[NAME]` is the property NAME. None if one is not made here.
     pub fn new(names: &[String]) -> Option<Plan> {
-        let mut plan = Plan {
-            columns: Vec::new(),
-            of_properties: Vec::new(),
-            properties: Vec::new(),
-            pairs: AtomicUsize::new(0),
-            names: AtomicUsize::new(0),
-        };
+        let mut plan = Plan { columns: Vec::new(), properties: Vec::new(), last: Mutex::default() };
         for name in names {
             let column = match name.as_str() {
                 "topic" => Column::Topic,
-                "queue_id" => Column::Int(|_, place| place.queue_id),
-                "queue_offset" => Column::Long(|_, place| place.queue_offset),
-                "tags" => Column::Single(plan.property("TAGS")),
-                "keys" => Column::Keys(plan.property("KEYS")),
-                "msg_id" => Column::MessageId(plan.property(UNIQ_KEY)),
+                "queue_id" => Column::Int(|_, rows, values| values.extend(rows.iter().map(|place| place.queue_id))),
+                "queue_offset" => Column::Long(|_, rows, values| values.extend(rows.iter().map(|place| place.queue_offset))),
+                "tags" => Column::FromProperties(Kind::Single(plan.property("TAGS"))),
+                "keys" => Column::FromProperties(Kind::Words(plan.property("KEYS"))),
+                "msg_id" => Column::FromProperties(Kind::MessageId(plan.property(UNIQ_KEY))),
                 "body" => Column::Body,
-                "properties" => Column::Map,
-                "born_timestamp" => Column::Moment(|place| place.born_timestamp),
-                "store_timestamp" => Column::Moment(|place| place.store_timestamp),
+                "properties" => Column::FromProperties(Kind::Map),
+                "born_timestamp" => Column::Moment(|rows, values| values.extend(rows.iter().map(|place| place.born_timestamp))),
+                "store_timestamp" => Column::Moment(|rows, values| values.extend(rows.iter().map(|place| place.store_timestamp))),
                 "kind" => Column::Kind,
-                "physical_offset" => Column::Long(|_, place| place.physical_offset),
-                "sys_flag" => Column::Int(|_, place| place.sys_flag),
-                "record_size" => Column::Int(|_, place| place.size.cast_signed()),
-                "body_size" => Column::Int(|_, place| place.body_size.cast_signed()),
-                "delay_level" => Column::Level(plan.property("DELAY")),
-                "magic" => Column::Int(field::magic),
-                "body_crc" => Column::Int(field::body_crc),
-                "flag" => Column::Int(field::flag),
-                "reconsume_times" => Column::Int(field::reconsume_times),
-                "prepared_transaction_offset" => Column::Long(field::prepared_transaction_offset),
+                "physical_offset" => Column::Long(|_, rows, values| values.extend(rows.iter().map(|place| place.physical_offset))),
+                "sys_flag" => Column::Int(|_, rows, values| values.extend(rows.iter().map(|place| place.sys_flag))),
+                "record_size" => Column::Int(|_, rows, values| values.extend(rows.iter().map(|place| place.size.cast_signed()))),
+                "body_size" => Column::Int(|_, rows, values| values.extend(rows.iter().map(|place| place.body_size.cast_signed()))),
+                "delay_level" => Column::FromProperties(Kind::Level(plan.property("DELAY"))),
+                "magic" => Column::Int(|bytes, rows, values| values.extend(rows.iter().map(|place| field::magic(bytes, place)))),
+                "body_crc" => Column::Int(|bytes, rows, values| values.extend(rows.iter().map(|place| field::body_crc(bytes, place)))),
+                "flag" => Column::Int(|bytes, rows, values| values.extend(rows.iter().map(|place| field::flag(bytes, place)))),
+                "reconsume_times" => {
+                    Column::Int(|bytes, rows, values| values.extend(rows.iter().map(|place| field::reconsume_times(bytes, place))))
+                }
+                "prepared_transaction_offset" => Column::Long(|bytes, rows, values| {
+                    values.extend(rows.iter().map(|place| field::prepared_transaction_offset(bytes, place)))
+                }),
                 "born_host" => Column::Host(Place::born_host_range),
                 "store_host" => Column::Host(Place::store_host_range),
-                "uniq_key" => Column::Single(plan.property(UNIQ_KEY)),
+                "uniq_key" => Column::FromProperties(Kind::Single(plan.property(UNIQ_KEY))),
                 "offset_msg_id" => Column::OffsetId,
                 "stored_body" => Column::StoredBody,
-                "real_topic" => Column::Single(plan.property("REAL_TOPIC")),
-                "lite_topic" => Column::Single(plan.property("__LITE_TOPIC")),
-                other => Column::Single(plan.property(other.strip_prefix("properties[")?.strip_suffix(']')?)),
+                "real_topic" => Column::FromProperties(Kind::Single(plan.property("REAL_TOPIC"))),
+                "lite_topic" => Column::FromProperties(Kind::Single(plan.property("__LITE_TOPIC"))),
+                other => Column::FromProperties(Kind::Single(plan.property(other.strip_prefix("properties[")?.strip_suffix(']')?))),
             };
-            if matches!(column, Column::Map | Column::Single(_) | Column::Keys(_) | Column::MessageId(_) | Column::Level(_)) {
-                plan.of_properties.push(plan.columns.len());
-            }
             plan.columns.push(column);
         }
         Some(plan)
+    }
+
+    /// Nothing, while another thread has it.
+    fn take_last(&self) -> Last {
+        self.last.lock().map(|mut last| std::mem::take(&mut *last)).unwrap_or_default()
+    }
+
+    fn keep(&self, new: Last) {
+        if let Ok(mut last) = self.last.lock() {
+            *last = new;
+        }
     }
 
     fn property(&mut self, name: &str) -> usize {
@@ -121,51 +128,47 @@ pub struct Made {
 
 /// Makes the columns for as many of the rows as the limits allow. All parts of the rows are inside `bytes`.
 pub fn make(plan: &Plan, bytes: &[u8], places: &[Place], limits: Limits) -> Made {
-    let columns = Builders::filled(plan, bytes, places, limits);
+    let mut columns = Builders::filled(plan, bytes, places, limits);
     if !columns.fit() {
         return Made { columns: Vec::new(), rows: 0, is_odd: true };
     }
-    columns.learn(plan);
+    plan.keep(columns.learned());
     let (rows, is_odd) = (columns.rows, columns.is_odd);
     Made { columns: columns.nodes(), rows, is_odd }
 }
 
-/// The columns while they are built, in the order of the plan.
+/// The columns while they are built: those of properties, and the others, each in the order of the plan.
 struct Builders<'a> {
     plan: &'a Plan,
     columns: Vec<Builder>,
-    shapes: Shapes,
+    from_properties: Vec<FromProperties>,
+    last: Last,
     rows: usize,
     /// Whether the next row is for the exact way.
     is_odd: bool,
 }
 
-/// A part of a buffer.
-struct Part<'a>(&'a [u8], (usize, usize));
-
-impl<'a> Part<'a> {
-    fn content(&self) -> &'a [u8] {
-        let &Part(bytes, (begin, end)) = self;
-        bytes.get(begin..end).unwrap_or_default()
-    }
-}
-
 enum Builder {
     Ints(Vec<i32>),
-    Levels(Vec<i32>, Valid),
     Longs(Vec<i64>),
     Moments(Vec<i64>, Valid),
     Texts(Texts),
-    Nullable(Texts, Valid),
-    Lists(Vec<i32>, Texts, Valid),
-    Maps(Vec<i32>, Texts, Texts),
-    Body(Bodies),
+    Body(Box<Bodies>),
 }
 
 impl<'a> Builders<'a> {
     fn filled(plan: &'a Plan, bytes: &[u8], places: &[Place], limits: Limits) -> Builders<'a> {
-        let columns = plan.columns.iter().map(|&column| Builder::new(column, plan, places, limits)).collect();
-        let mut new = Builders { plan, columns, shapes: Shapes::new(), rows: 0, is_odd: false };
+        let last = plan.take_last();
+        let mut new = Builders { plan, columns: Vec::new(), from_properties: Vec::new(), last, rows: 0, is_odd: false };
+        let size = places.iter().map(|place| usize::from(place.properties_size)).sum();
+        for &column in &plan.columns {
+            match column {
+                Column::FromProperties(kind) => {
+                    new.from_properties.push(FromProperties::new(kind, places.len(), size, new.last.usual));
+                }
+                column => new.columns.extend(Builder::new(column, places, limits)),
+            }
+        }
         for block in places.chunks(BLOCK) {
             let rows = new.add(bytes, block);
             new.rows += rows;
@@ -185,10 +188,11 @@ impl<'a> Builders<'a> {
             }
         }
         let block = block.get(..rows).unwrap_or(block);
-        for (column, builder) in self.plan.columns.iter().zip(&mut self.columns) {
+        let others = self.plan.columns.iter().filter(|column| !matches!(column, Column::FromProperties(_)));
+        for (column, builder) in others.zip(&mut self.columns) {
             builder.extend(*column, bytes, block);
         }
-        if !self.plan.of_properties.is_empty() {
+        if !self.from_properties.is_empty() {
             block.iter().for_each(|place| self.add_properties(bytes, place));
         }
         rows
@@ -197,132 +201,77 @@ impl<'a> Builders<'a> {
     #[inline(always)]
     fn add_properties(&mut self, bytes: &[u8], place: &Place) {
         let (begin, end) = place.properties_range();
-        let Some(cut) = self.shapes.cut(bytes, begin, end, &self.plan.properties) else {
-            self.add_exact_properties(bytes, place);
-            return;
-        };
-        for &number in &self.plan.of_properties {
-            match (self.plan.columns.get(number), self.columns.get_mut(number)) {
-                (Some(Column::Map), Some(Builder::Maps(ends, names, values))) => {
-                    names.push_all(cut.names());
-                    cut.values().for_each(|(begin, end)| values.push_part(bytes, begin, end));
-                    ends.push(names.count());
-                }
-                (Some(column), Some(builder)) => {
-                    builder.push_property(*column, bytes, place, |wanted| cut.value(wanted).map(|value| Part(bytes, value)));
-                }
-                _ => {}
-            }
-        }
-    }
-
-    #[cold]
-    fn add_exact_properties(&mut self, bytes: &[u8], place: &Place) {
-        let (begin, end) = place.properties_range();
-        let pairs = exact(bytes, begin, end);
-        let value_of = |number: usize| -> Option<Part> {
-            let wanted = self.plan.properties.get(number)?;
-            pairs.iter().find(|(name, _)| name.as_bytes() == wanted).map(|(_, value)| Part(value.as_bytes(), (0, value.len())))
-        };
-        for (column, builder) in self.plan.columns.iter().zip(&mut self.columns) {
-            match (column, builder) {
-                (Column::Map, Builder::Maps(ends, names, values)) => {
-                    for (name, value) in &pairs {
-                        names.push(name.as_bytes());
-                        values.push(value.as_bytes());
-                    }
-                    ends.push(names.count());
-                }
-                (column, builder) => builder.push_property(*column, bytes, place, value_of),
+        match self.last.shapes.cut(bytes, begin, end, &self.plan.properties) {
+            Some(cut) => self.from_properties.iter_mut().for_each(|column| column.push(bytes, place, &cut)),
+            None => {
+                let pairs = exact(bytes, begin, end);
+                self.from_properties.iter_mut().for_each(|column| column.push_exact(bytes, place, &pairs, &self.plan.properties));
             }
         }
     }
 
     /// Whether 32-bit offsets are enough.
     fn fit(&self) -> bool {
-        let texts = self.columns.iter().flat_map(|builder| match builder {
-            Builder::Texts(texts) | Builder::Nullable(texts, _) | Builder::Lists(_, texts, _) => [Some(texts), None],
-            Builder::Maps(_, names, values) => [Some(names), Some(values)],
-            _ => [None, None],
-        });
-        texts.flatten().all(|texts| i32::try_from(texts.data.len()).is_ok())
+        let do_fit = |builder: &Builder| if let Builder::Texts(texts) = builder { texts.fits() } else { true };
+        self.columns.iter().all(do_fit) && self.from_properties.iter().all(FromProperties::fits)
     }
 
-    fn learn(&self, plan: &Plan) {
-        for builder in &self.columns {
-            if let Builder::Maps(ends, names, _) = builder {
-                plan.pairs.store(names.ends.len() / ends.len() + 1, Ordering::Relaxed);
-                plan.names.store(names.data.len() / names.ends.len() + 1, Ordering::Relaxed);
-            }
-        }
+    /// What the next chunk can use.
+    fn learned(&mut self) -> Last {
+        let Last { shapes, usual } = std::mem::take(&mut self.last);
+        Last { shapes, usual: self.from_properties.iter().find_map(FromProperties::usual).unwrap_or(usual) }
     }
 
     fn nodes(self) -> Vec<Node> {
         let rows = self.rows;
-        self.columns
-            .into_iter()
-            .map(|builder| match builder {
-                Builder::Ints(values) => node(rows, Buffer::I32(values), None),
-                Builder::Levels(values, valid) => node(rows, Buffer::I32(values), Some(valid)),
-                Builder::Longs(values) => node(rows, Buffer::I64(values), None),
-                Builder::Moments(values, valid) => node(rows, Buffer::I64(values), Some(valid)),
-                Builder::Texts(texts) => texts.node(None),
-                Builder::Nullable(texts, valid) => texts.node(Some(valid)),
-                Builder::Lists(ends, words, valid) => {
-                    Node { children: vec![words.node(None)], ..node(rows, Buffer::I32(ends), Some(valid)) }
-                }
-                Builder::Maps(ends, names, values) => {
-                    let pairs = names.ends.len() - 1;
-                    let children = vec![names.node(None), values.node(None)];
-                    let entries = Node { length: pairs, nulls: 0, buffers: vec![Buffer::None], children };
-                    Node { children: vec![entries], ..node(rows, Buffer::I32(ends), None) }
-                }
-                Builder::Body(bodies) => bodies.texts.node(Some(bodies.valid)),
-            })
-            .collect()
+        let (mut others, mut from_properties) = (self.columns.into_iter(), self.from_properties.into_iter());
+        let columns = self.plan.columns.iter().map(|column| match column {
+            Column::FromProperties(_) => from_properties.next().map(|column| column.node(rows)),
+            _ => others.next().map(|builder| builder.node(rows)),
+        });
+        columns.flatten().collect()
     }
 }
 
 impl Builder {
-    fn new(column: Column, plan: &Plan, places: &[Place], limits: Limits) -> Builder {
+    /// None for a column of properties.
+    fn new(column: Column, places: &[Place], limits: Limits) -> Option<Builder> {
         let rows = places.len();
         let total = |size: fn(&Place) -> usize| places.iter().map(size).sum::<usize>();
-        match column {
+        Some(match column {
             Column::Int(_) => Builder::Ints(Vec::with_capacity(rows)),
-            Column::Level(_) => Builder::Levels(Vec::with_capacity(rows), Valid::with_capacity(rows)),
             Column::Long(_) => Builder::Longs(Vec::with_capacity(rows)),
-            Column::Moment(_) => Builder::Moments(Vec::with_capacity(rows), Valid::with_capacity(rows)),
+            Column::Moment(_) => Builder::Moments(Vec::with_capacity(rows), Valid::default()),
             Column::Topic => Builder::Texts(Texts::with_capacity(rows, total(|place| usize::from(place.topic_size)))),
             Column::Kind => Builder::Texts(Texts::with_capacity(rows, 6 * rows)),
-            Column::OffsetId | Column::MessageId(_) | Column::Host(_) => Builder::Texts(Texts::with_capacity(rows, 32 * rows)),
+            Column::OffsetId | Column::Host(_) => Builder::Texts(Texts::with_capacity(rows, 32 * rows)),
             Column::StoredBody => Builder::Texts(Texts::with_capacity(rows, total(|place| place.body_size as usize))),
-            Column::Single(_) => Builder::Nullable(Texts::with_capacity(rows, 8 * rows), Valid::with_capacity(rows)),
-            Column::Keys(_) => {
-                let mut ends = Vec::with_capacity(rows + 1);
-                ends.push(0);
-                Builder::Lists(ends, Texts::with_capacity(rows, 16 * rows), Valid::with_capacity(rows))
-            }
-            Column::Map => {
-                let (pairs, size) = (plan.pairs.load(Ordering::Relaxed) * rows, total(|place| usize::from(place.properties_size)));
-                let names = (plan.names.load(Ordering::Relaxed) * pairs).min(size);
-                let mut ends = Vec::with_capacity(rows + 1);
-                ends.push(0);
-                Builder::Maps(ends, Texts::with_capacity(pairs.min(size), names), Texts::with_capacity(pairs.min(size), size))
-            }
-            Column::Body => Builder::Body(Bodies::new(places, limits)),
+            Column::Body => Builder::Body(Box::new(Bodies::new(places, limits))),
+            Column::FromProperties(_) => return None,
+        })
+    }
+
+    fn node(self, rows: usize) -> Node {
+        match self {
+            Builder::Ints(values) => node(rows, Buffer::I32(values), None),
+            Builder::Longs(values) => node(rows, Buffer::I64(values), None),
+            Builder::Moments(values, valid) => node(rows, Buffer::I64(values), Some(valid)),
+            Builder::Texts(texts) => texts.node(None),
+            Builder::Body(bodies) => bodies.texts.node(Some(bodies.valid)),
         }
     }
 
     /// Adds a block of rows to a column that needs no property.
     fn extend(&mut self, column: Column, bytes: &[u8], block: &[Place]) {
         match (column, self) {
-            (Column::Int(field), Builder::Ints(values)) => values.extend(block.iter().map(|place| field(bytes, place))),
-            (Column::Long(field), Builder::Longs(values)) => values.extend(block.iter().map(|place| field(bytes, place))),
-            (Column::Moment(field), Builder::Moments(values, valid)) => {
-                for milliseconds in block.iter().map(field) {
-                    values.push(milliseconds.wrapping_mul(1000));
-                    valid.push((FIRST_MS..=LAST_MS).contains(&milliseconds));
-                }
+            (Column::Int(extend), Builder::Ints(values)) => extend(bytes, block, values),
+            (Column::Long(extend), Builder::Longs(values)) => extend(bytes, block, values),
+            (Column::Moment(extend), Builder::Moments(values, valid)) => {
+                let before = values.len();
+                extend(block, values);
+                let new = values.get_mut(before..).unwrap_or_default();
+                valid.extend(new, |milliseconds| (FIRST_MS..=LAST_MS).contains(milliseconds));
+                new.iter_mut().for_each(|time| *time = time.wrapping_mul(1000));
             }
             (Column::Topic, Builder::Texts(texts)) => {
                 for (begin, end) in block.iter().map(Place::topic_range) {
@@ -337,7 +286,11 @@ impl Builder {
             (Column::Kind, Builder::Texts(texts)) => {
                 for place in block {
                     let (begin, end) = place.topic_range();
-                    texts.push(kind_of(bytes.get(begin..end).unwrap_or_default(), place.sys_flag).as_bytes());
+                    let kind = kind_of(bytes.get(begin..end).unwrap_or_default(), place.sys_flag).as_bytes();
+                    match <&[u8; 6]>::try_from(kind) {
+                        Ok(usual) => texts.push(usual), // "normal": copied without a call
+                        Err(_) => texts.push(kind),
+                    }
                 }
             }
             (Column::StoredBody, Builder::Texts(texts)) => {
@@ -354,51 +307,6 @@ impl Builder {
             _ => {}
         }
     }
-
-    /// Adds a row to a column made from one property; `value_of` has the values of `Plan::properties`.
-    #[inline(always)]
-    fn push_property<'b>(&mut self, column: Column, bytes: &[u8], place: &Place, value_of: impl Fn(usize) -> Option<Part<'b>>) {
-        match (column, self) {
-            (Column::Single(number), Builder::Nullable(texts, valid)) => {
-                let value = value_of(number);
-                valid.push(value.is_some());
-                match value {
-                    Some(Part(bytes, (begin, end))) => texts.push_part(bytes, begin, end),
-                    None => texts.close(),
-                }
-            }
-            (Column::Keys(number), Builder::Lists(ends, words, valid)) => {
-                let value = value_of(number);
-                valid.push(value.is_some());
-                if let Some(Part(bytes, (begin, end))) = value {
-                    words.push_words(bytes, begin, end);
-                }
-                ends.push(words.count());
-            }
-            (Column::Level(number), Builder::Levels(values, valid)) => {
-                let level = value_of(number).and_then(|value| level_of(value.content()));
-                values.push(level.unwrap_or_default());
-                valid.push(level.is_some());
-            }
-            (Column::MessageId(number), Builder::Texts(texts)) => match value_of(number) {
-                Some(Part(bytes, (begin, end))) => texts.push_part(bytes, begin, end),
-                None => texts.push_offset_id(bytes, place),
-            },
-            _ => {}
-        }
-    }
-}
-
-/// A delay level: digits, perhaps after a minus, that fit in an i32.
-fn level_of(text: &[u8]) -> Option<i32> {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let is_number = text.len() <= 11 && digits.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(text).ok().filter(|_| is_number)?.parse().ok()
-}
-
-fn node(length: usize, values: Buffer, valid: Option<Valid>) -> Node {
-    let (nulls, validity) = valid.map_or((0, Buffer::None), Valid::buffer);
-    Node { length, nulls, buffers: vec![validity, values], children: Vec::new() }
 }
 
 /// The bodies, decompressed.
@@ -417,24 +325,25 @@ impl Bodies {
         let (plain, packed): (usize, usize) = (size_of(false), size_of(true));
         // Without room for what compressed bodies become, every chunk that has one copies all its bodies to a larger buffer.
         let room = if packed > 0 { packed.saturating_mul(EXPANSION).min(limits.bodies).saturating_add(LARGEST_BLOCK) } else { 0 };
-        let (texts, valid) = (Texts::with_capacity(places.len(), plain + room), Valid::with_capacity(places.len()));
+        let (texts, valid) = (Texts::with_capacity(places.len(), plain + room), Valid::default());
         Bodies { texts, valid, decoder: Decoder::new(), limits, held: 0 }
     }
 
     /// Adds the bodies of the first rows, as many as the limits allow; returns how many, and whether the next row is odd.
     fn extend(&mut self, bytes: &[u8], block: &[Place]) -> (usize, bool) {
         for (row, place) in block.iter().enumerate() {
-            let (begin, end) = place.body_range();
-            let (stored, before) = (bytes.get(begin..end).unwrap_or_default(), self.texts.data.len());
+            let ((begin, end), before) = (place.body_range(), self.texts.data.len());
             if !place.packed {
-                self.texts.data.extend_from_slice(stored);
+                if before + (end - begin) > i32::MAX as usize {
+                    return (row, true);
+                }
+                self.texts.push_part(bytes, begin, end);
+                self.valid.push(true);
+                continue;
             }
-            let outcome = if place.packed {
-                self.decoder.append(stored, place.sys_flag, self.limits.body, &mut self.texts.data)
-            } else {
-                Outcome::Done
-            };
-            let size = if place.packed { self.texts.data.len() - before } else { 0 };
+            let stored = bytes.get(begin..end).unwrap_or_default();
+            let outcome = self.decoder.append(stored, place.sys_flag, self.limits.body, &mut self.texts.data);
+            let size = self.texts.data.len() - before;
             let is_full = self.held > 0 && size > 0 && self.held + size > self.limits.bodies;
             let is_odd = matches!(outcome, Outcome::Odd) || i32::try_from(self.texts.data.len()).is_err();
             if is_full || is_odd {
@@ -446,170 +355,6 @@ impl Bodies {
             self.valid.push(!matches!(outcome, Outcome::Null));
         }
         (block.len(), false)
-    }
-}
-
-/// Values of any length, one after the other.
-struct Texts {
-    ends: Vec<i32>,
-    data: Vec<u8>,
-}
-
-impl Texts {
-    fn with_capacity(count: usize, size: usize) -> Texts {
-        let mut ends = Vec::with_capacity(count + 1);
-        ends.push(0);
-        Texts { ends, data: Vec::with_capacity(size + 32) }
-    }
-
-    /// How many values there are. Offsets that do not fit are seen in `Builders::fit`.
-    fn count(&self) -> i32 {
-        (self.ends.len() - 1) as i32
-    }
-
-    fn close(&mut self) {
-        self.ends.push(self.data.len() as i32);
-    }
-
-    fn push(&mut self, value: &[u8]) {
-        self.data.extend_from_slice(value);
-        self.close();
-    }
-
-    /// Adds values that are one after the other in `parts`, and end at these places.
-    #[inline(always)]
-    fn push_all(&mut self, (parts, ends): (&[u8], &[i32])) {
-        let before = self.data.len() as i32;
-        self.data.extend_from_slice(parts);
-        self.ends.extend(ends.iter().map(|end| before.wrapping_add(*end)));
-    }
-
-    /// Adds a short part of a buffer: 16 or 32 bytes at once where that many are left, which needs no call.
-    #[inline(always)]
-    fn push_part(&mut self, bytes: &[u8], begin: usize, end: usize) {
-        let (rest, size, before) = (bytes.get(begin..).unwrap_or_default(), end - begin, self.data.len());
-        if size <= 16
-            && let Some(block) = rest.first_chunk::<16>()
-        {
-            self.data.extend_from_slice(block);
-            self.data.truncate(before + size);
-        } else if size <= 32
-            && let Some(block) = rest.first_chunk::<32>()
-        {
-            self.data.extend_from_slice(block);
-            self.data.truncate(before + size);
-        } else {
-            self.data.extend_from_slice(rest.get(..size).unwrap_or_default());
-        }
-        self.close();
-    }
-
-    /// Adds the words of a part of a buffer. It nearly always is one.
-    #[inline(always)]
-    fn push_words(&mut self, bytes: &[u8], begin: usize, end: usize) {
-        let part = bytes.get(begin..end).unwrap_or_default();
-        if has(part, KEYS_SEPARATOR) {
-            part.split(|&byte| byte == KEYS_SEPARATOR).filter(|word| !word.is_empty()).for_each(|word| self.push(word));
-        } else if !part.is_empty() {
-            self.push_part(bytes, begin, end);
-        }
-    }
-
-    /// `address:port` as Java prints it, IPv6 without `::`; from 4 or 16 address bytes and a port of four.
-    fn push_host(&mut self, host: &[u8]) {
-        const IPV4_MAPPED: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF];
-        if let Some((address, port)) = host.split_last_chunk() {
-            match address.strip_prefix(IPV4_MAPPED).unwrap_or(address) {
-                &[a, b, c, d] => {
-                    for (byte, end) in [(a, b'.'), (b, b'.'), (c, b'.'), (d, b':')] {
-                        self.extend_decimal(i32::from(byte));
-                        self.data.push(end);
-                    }
-                }
-                long => {
-                    for group in long.as_chunks().0 {
-                        let digits = format!("{:x}:", u16::from_be_bytes(*group)); // IPv6 is rare
-                        self.data.extend_from_slice(digits.as_bytes());
-                    }
-                }
-            }
-            self.extend_decimal(i32::from_be_bytes(*port));
-        }
-        self.close();
-    }
-
-    fn extend_decimal(&mut self, number: i32) {
-        let (mut rest, mut digits, mut begin) = (number.unsigned_abs(), [0; 11], 11);
-        loop {
-            begin -= 1;
-            digits[begin] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        if number < 0 {
-            begin -= 1;
-            digits[begin] = b'-';
-        }
-        self.data.extend_from_slice(&digits[begin..]);
-    }
-
-    /// The broker's own id: its address and the physical offset in hexadecimal.
-    fn push_offset_id(&mut self, bytes: &[u8], place: &Place) {
-        const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-        let (begin, end) = place.store_host_range();
-        for part in [bytes.get(begin..end).unwrap_or_default(), &place.physical_offset.to_be_bytes()] {
-            self.data.extend(part.iter().flat_map(|&byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
-        }
-        self.close();
-    }
-
-    fn node(self, valid: Option<Valid>) -> Node {
-        let mut node = node(self.ends.len() - 1, Buffer::I32(self.ends), valid);
-        node.buffers.push(Buffer::U8(self.data));
-        node
-    }
-}
-
-/// Whether a byte is among others: eight at a time.
-#[inline(always)]
-fn has(bytes: &[u8], wanted: u8) -> bool {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
-    let (blocks, rest) = bytes.as_chunks();
-    let differ = blocks.iter().map(|eight| u64::from_ne_bytes(*eight) ^ (ONES * u64::from(wanted)));
-    let marks = differ.fold(0, |marks, word| marks | (word.wrapping_sub(ONES) & !word & TOPS)); // not 0 if a byte of a word is 0
-    marks != 0 || rest.contains(&wanted)
-}
-
-/// Which values are there, as bits.
-#[derive(Default)]
-struct Valid {
-    bits: Vec<u8>,
-    count: usize,
-    nulls: usize,
-}
-
-impl Valid {
-    fn with_capacity(count: usize) -> Valid {
-        Valid { bits: Vec::with_capacity(count / 8 + 1), ..Valid::default() }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, is_valid: bool) {
-        if self.count.is_multiple_of(8) {
-            self.bits.push(0);
-        }
-        if let Some(last) = self.bits.last_mut() {
-            *last |= u8::from(is_valid) << (self.count % 8);
-        }
-        self.count += 1;
-        self.nulls += usize::from(!is_valid);
-    }
-
-    fn buffer(self) -> (usize, Buffer) {
-        (self.nulls, if self.nulls > 0 { Buffer::U8(self.bits) } else { Buffer::None })
     }
 }
 
@@ -664,21 +409,6 @@ mod tests {
     use crate::record::{chain, tests::record};
 
     const NAMES: &str = "born_host store_host magic body_crc flag reconsume_times prepared_transaction_offset topic tags keys msg_id body properties born_timestamp kind offset_msg_id stored_body queue_id properties[KEYS]";
-
-    #[test]
-    fn a_byte_is_found_wherever_it_is() {
-        for size in 0..40 {
-            let mut bytes = vec![0xA0; size];
-            assert!(!has(&bytes, b' '));
-            for at in 0..size {
-                bytes[at] = b' ';
-                assert!(has(&bytes, b' '), "{at} of {size}");
-                bytes[at] = 0x1F;
-                assert!(!has(&bytes, b' '), "{at} of {size}");
-                bytes[at] = 0xFF;
-            }
-        }
-    }
 
     #[test]
     fn no_flipped_bit_panics_in_any_column() {

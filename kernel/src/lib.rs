@@ -7,12 +7,15 @@ mod checksums;
 mod claims;
 mod columns;
 mod cover;
+mod from_properties;
 mod gather;
 mod marks;
 mod properties;
 mod record;
+mod search;
 mod separators;
 mod shapes;
+mod texts;
 
 use arrow::{Buffer, Node};
 use columns::{Limits, Plan};
@@ -26,6 +29,24 @@ use record::{HEAD, Place};
 #[cfg(not(miri))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Keeps freed pages for a second, in which a read that goes on uses them again; the allocator's own 10 ms are less than a busy machine
+/// or Spark takes between two chunks. `MIMALLOC_PURGE_DELAY` still decides where it is set.
+#[cfg(not(miri))]
+fn keep_pages() {
+    use std::ffi::{c_int, c_long};
+    const PURGE_DELAY: c_int = 15; // mi_option_purge_delay of mimalloc 2
+    const MILLISECONDS: c_long = 1000;
+    #[allow(unsafe_code)]
+    unsafe extern "C" {
+        // SAFETY: it only sets a number of a table that mimalloc has from the start; of an option that does not exist, nothing.
+        safe fn mi_option_set_default(option: c_int, value: c_long);
+    }
+    mi_option_set_default(PURGE_DELAY, MILLISECONDS);
+}
+
+#[cfg(miri)]
+fn keep_pages() {}
 
 /// What `native_reader.kernel` expects. Raise it with every change of a signature or of a meaning.
 const SEAM: u32 = 1;
@@ -303,6 +324,25 @@ fn chain(py: Python<'_>, buffer: &Bound<'_, PyAny>, filled: usize, limit: usize,
     }))
 }
 
+/// Where records may start, as int64: a magic among the first `filled` bytes, and the right offset; from `frame` on. None if positions do
+/// not fit 32 bits.
+#[pyfunction]
+fn candidates<'py>(
+    py: Python<'py>,
+    buffer: &Bound<'py, PyAny>,
+    filled: usize,
+    frame: usize,
+    offset: i64,
+) -> PyResult<Option<Bound<'py, PyByteArray>>> {
+    let buffer = Bytes::of(buffer)?;
+    if !buffer.is_whole() {
+        return Ok(None);
+    }
+    let bytes = buffer.as_slice();
+    let found = py.detach(|| search::candidates(bytes, filled, frame, offset));
+    Ok(Some(PyByteArray::new(py, &found.iter().flat_map(|&start| (start as i64).to_ne_bytes()).collect::<Vec<u8>>())))
+}
+
 /// Messages whose parts numpy knows. `parts` and `heads` are as `Chain` returns them; `is_inner` has one byte a message, not 0 for
 /// those of inner batches. An `IndexError` if a part is outside the buffer.
 #[pyfunction]
@@ -334,6 +374,7 @@ fn rows(
 
 #[pymodule(gil_used = false)]
 fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    keep_pages();
     chains::register(module)?;
     claims::register(module)?;
     gather::register(module)?;
@@ -343,6 +384,7 @@ fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Columns>()?;
     module.add_class::<marks::Marker>()?;
     module.add_function(wrap_pyfunction!(bodies::decompress, module)?)?;
+    module.add_function(wrap_pyfunction!(candidates, module)?)?;
     module.add_function(wrap_pyfunction!(chain, module)?)?;
     module.add_function(wrap_pyfunction!(rows, module)?)
 }

@@ -6,9 +6,12 @@ use std::collections::HashMap;
 
 const CRC_NAME: &[u8] = b"__CRC32#";
 const CRC_SIZE: usize = 20;
+/// Pairs as text.
+pub type Exact<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
 /// The pairs that count, as text: the last of equal names counts, at its own place. For what is not of a known shape.
 #[cold]
-pub fn exact(bytes: &[u8], begin: usize, end: usize) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+pub fn exact(bytes: &[u8], begin: usize, end: usize) -> Exact<'_> {
     let pairs = pairs(bytes.get(begin..end).map_or(&[][..], without_checksum));
     let last: HashMap<&str, usize> = pairs.iter().enumerate().map(|(place, (name, _))| (&**name, place)).collect();
     let kept: Vec<bool> = pairs.iter().enumerate().map(|(place, (name, _))| last.get(&**name) == Some(&place)).collect();
@@ -16,7 +19,7 @@ pub fn exact(bytes: &[u8], begin: usize, end: usize) -> Vec<(Cow<'_, str>, Cow<'
 }
 
 /// The pieces that have a name and a value.
-fn pairs(field: &[u8]) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+fn pairs(field: &[u8]) -> Exact<'_> {
     let pieces = field.split(|&byte| byte == VALUE_END);
     let cut = pieces.filter_map(|piece| {
         let middle = piece.iter().position(|&byte| byte == NAME_END)?;

@@ -171,6 +171,13 @@ pub fn record_at(bytes: &[u8], start: usize, offset: i64, frame: usize) -> Optio
     })
 }
 
+/// Whether a magic among the first `filled` bytes, and its own offset, are where those of a record at `start` would be.
+pub fn is_candidate(bytes: &[u8], filled: usize, start: usize, offset: i64) -> bool {
+    let is_inside = start.checked_add(8).is_some_and(|end| end <= filled);
+    let is_magic = is_inside && matches!(i32_at(bytes, start + 4), Some(MAGIC_V1 | MAGIC_V2));
+    is_magic && i64_at(bytes, start + 28) == Some(offset.wrapping_add(start as i64))
+}
+
 /// Message number `inner` of the batch `record`, which begins at `start` in the buffer: its own fields in place of the record's.
 pub fn message_at(bytes: &[u8], start: usize, record: &Place, inner: i64) -> Option<Place> {
     const FLAG: usize = 12;

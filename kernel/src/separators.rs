@@ -82,30 +82,47 @@ fn padded(rest: &[u8]) -> Block {
     last
 }
 
-/// The places of the first separators of a field, in memory that it keeps.
+/// Separators of one field, as pairs: each place is larger than the one before it, and none is after the end of the buffer that was
+/// searched. Only made here, so that others can rely on it.
+#[derive(Clone, Copy)]
+pub struct Pairs<'a>(&'a [[u32; 2]]);
+
+impl<'a> Pairs<'a> {
+    /// Where each name and each value ends.
+    #[inline(always)]
+    pub fn places(self) -> &'a [[u32; 2]] {
+        self.0
+    }
+}
+
+/// The separators of one field; and whether the field is ASCII.
+pub struct Found<'a> {
+    pub pairs: Pairs<'a>,
+    pub is_ascii: bool,
+}
+
+/// The places of the separators of a field, in memory that is used again for the next.
 pub struct Separators {
     at: [u32; Separators::MOST + 64],
     count: usize,
-    pub is_ascii: bool,
+}
+
+impl Default for Separators {
+    fn default() -> Separators {
+        Separators { at: [0; Separators::MOST + 64], count: 0 }
+    }
 }
 
 impl Separators {
     /// Of more, a field is cut in the way that has no limit.
     const MOST: usize = 128;
 
-    pub fn new() -> Separators {
-        Separators { at: [0; Separators::MOST + 64], count: 0, is_ascii: true }
-    }
-
-    pub fn places(&self) -> &[u32] {
-        self.at.get(..self.count).unwrap_or_default()
-    }
-
-    /// Finds all of `bytes[begin..end]`, as places in `bytes`. False if there are too many.
+    /// Finds all of `bytes[begin..end]`, as places in `bytes`; and `end`, if the last value has no end of its own. None if there are
+    /// too many, or nothing is between two of them, or before the first.
     #[inline(always)]
-    pub fn find(&mut self, bytes: &[u8], begin: usize, end: usize) -> bool {
-        (self.count, self.is_ascii) = (0, true);
-        let (mut at, mut not_ascii) = (begin, 0);
+    pub fn find(&mut self, bytes: &[u8], begin: usize, end: usize) -> Option<Found<'_>> {
+        self.count = 0;
+        let (mut at, mut not_ascii, mut before, mut touch) = (begin, 0, 1, 0);
         while at < end {
             let size = (end - at).min(64);
             let marks = match bytes.get(at..).and_then(<[u8]>::first_chunk) {
@@ -113,31 +130,31 @@ impl Separators {
                 None => marks(&padded(bytes.get(at..end).unwrap_or_default())),
             };
             let inside = u64::MAX >> (64 - size);
+            let low = marks.low & inside;
             not_ascii |= marks.not_ascii & inside;
-            if !self.push(at as u32, marks.low & inside) {
-                return false;
+            touch |= low & (low << 1 | before);
+            before = low >> 63;
+            if touch != 0 || !self.push(at as u32, low) {
+                return None;
             }
             at += size;
         }
-        self.is_ascii = not_ascii == 0;
-        true
-    }
-
-    /// Ends a value that no separator ends at the end of its field.
-    #[inline(always)]
-    pub fn close(&mut self, end: usize) {
-        if self.count % 2 == 1
-            && let Some(next) = self.at.get_mut(self.count)
-        {
-            *next = end as u32;
+        if self.count % 2 == 1 {
+            *self.at.get_mut(self.count)? = end as u32;
             self.count += 1;
         }
+        let places = self.at.get(..self.count)?;
+        debug_assert!(places.is_sorted_by(|one, next| one < next) && places.last().is_none_or(|&last| last as usize <= bytes.len()));
+        Some(Found { pairs: Pairs(places.as_chunks().0), is_ascii: not_ascii == 0 })
     }
 
     /// Adds the places of marks. Eight at once, without a question after each: what is written after the last is written over.
     #[inline(always)]
     fn push(&mut self, at: u32, mut marks: u64) -> bool {
         let count = self.count + marks.count_ones() as usize;
+        if count > Separators::MOST {
+            return false;
+        }
         let Some(free) = self.at.get_mut(self.count..) else { return false };
         for slots in free.as_chunks_mut::<8>().0 {
             for slot in slots {
@@ -149,7 +166,7 @@ impl Separators {
             }
         }
         self.count = count;
-        count <= Separators::MOST
+        true
     }
 }
 
@@ -170,29 +187,44 @@ mod tests {
         }
     }
 
+    /// The places of all low bytes, and the end if one has none; None if two touch, the first is at the beginning, or they are too many.
+    fn expected(bytes: &[u8], begin: usize, end: usize) -> Option<Vec<u32>> {
+        let mut places: Vec<usize> = (begin..end).filter(|&at| bytes[at] <= VALUE_END).collect();
+        let touch = places.first() == Some(&begin) || places.windows(2).any(|two| two[0] + 1 == two[1]);
+        if touch || places.len() > Separators::MOST {
+            return None;
+        }
+        if places.len() % 2 == 1 {
+            places.push(end);
+        }
+        Some(places.into_iter().map(|at| at as u32).collect())
+    }
+
     #[test]
     fn places_are_those_of_a_plain_search_wherever_the_field_and_its_buffer_end() {
-        let mut separators = Separators::new();
-        for size in (0..300).step_by(if cfg!(miri) { 37 } else { 1 }) {
-            let bytes = field_of(size);
-            for (begin, end) in [(0, size), (size / 3, size), (size / 3, size - size / 4), (size, size)] {
-                let expected: Vec<u32> = (begin..end).filter(|&at| bytes[at] <= VALUE_END).map(|at| at as u32).collect();
-                assert_eq!(separators.find(&bytes, begin, end), expected.len() <= Separators::MOST, "{begin}..{end}");
-                if expected.len() <= Separators::MOST {
-                    assert_eq!(separators.places(), expected);
+        let mut separators = Separators::default();
+        for (distance, shift) in [(2, 0), (2, 1), (3, 1), (5, 2), (11, 4), (64, 63), (64, 1), (1, 0)] {
+            let plain = |size: usize| (0..size).map(|at| if at % distance == shift { (at % 3) as u8 } else { b'a' }).collect::<Vec<_>>();
+            for size in (0..400).step_by(if cfg!(miri) { 37 } else { 1 }) {
+                let bytes = plain(size);
+                for (begin, end) in [(0, size), (size / 3, size), (size / 3, size - size / 4), (size, size)] {
+                    let found = separators.find(&bytes, begin, end);
+                    let places = found.map(|found| {
+                        assert!(found.is_ascii);
+                        found.pairs.places().as_flattened().to_vec()
+                    });
+                    assert_eq!(places, expected(&bytes, begin, end), "{begin}..{end} of {distance}, {shift}");
                 }
-                assert!(separators.is_ascii);
             }
         }
     }
 
     #[test]
     fn only_bytes_of_the_field_decide_whether_it_is_ascii() {
-        let (mut separators, mut bytes) = (Separators::new(), vec![b'a'; 200]);
+        let (mut separators, mut bytes) = (Separators::default(), vec![b'a'; 200]);
         for at in (0..200).step_by(if cfg!(miri) { 23 } else { 1 }) {
             bytes[at] = 0x80;
-            assert!(separators.find(&bytes, 20, 150));
-            assert_eq!(separators.is_ascii, !(20..150).contains(&at), "{at}");
+            assert_eq!(separators.find(&bytes, 20, 150).unwrap().is_ascii, !(20..150).contains(&at), "{at}");
             bytes[at] = b'a';
         }
     }

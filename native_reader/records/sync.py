@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from native_reader import kernel
 from native_reader.layout.begin import entry_matches, number, read_head, read_size
 from native_reader.layout.record import (
     BORN_IPV6,
@@ -63,6 +64,9 @@ def sync(window: Window, start: int, stop: int) -> int | None:
 
 def candidates(window: Window) -> Index:
     """Positions in the window with a magic and the right physical offset: almost always records."""
+    own = kernel.candidates(window, window.segment.frame)
+    if own is not None:
+        return own
     starts = magics(window.u8, window.filled, window.scratch)
     starts = starts[starts >= window.segment.frame]
     is_right: Mask = offsets_at(window.u8, starts) == starts + window.offset
