@@ -41,7 +41,7 @@ _OF_OTHERS = """1ST_POP_TIME ARRIVE_TIME BORN_TIMESTAMP BUYER_ID CLUSTER CONSUME
 OF_OTHERS = frozenset(_OF_OTHERS.split())
 SEND, QUERY, ROUTE = 310, 12, 105
 """SEND_MESSAGE_V2, QUERY_MESSAGE and GET_ROUTEINFO_BY_TOPIC of RocketMQ's RequestCode."""
-STORED, NO_TOPIC = (0, 10, 11, 12), 17
+STORED, NO_TOPIC, NOT_FOUND = (0, 10, 11, 12), 17, 22
 """Also stored, but not yet flushed or copied to a slave in time."""
 ASKED, ATTEMPTS, TIMEOUT, LARGEST_ANSWER, WRITABLE = 5, 3, 10, 64 << 20, 2
 GROUP, TEMPLATE, DEFAULT_QUEUES = "rmqstore-resend", "TBW102", 4
@@ -189,7 +189,9 @@ class Cluster:
             for topic in message.topics:
                 header = {"topic": topic, "key": identity, "maxNum": 32, "beginTimestamp": 0, "endTimestamp": LATEST}
                 for address in {address for _, address, _ in self._queues_of(message.topic)}:
-                    code, _, found = self._call(address, QUERY, header | {"_UNIQUE_KEY_QUERY": "true"})
+                    code, said, found = self._call(address, QUERY, header | {"_UNIQUE_KEY_QUERY": "true"})
+                    if code not in (0, NOT_FOUND):
+                        raise Failed(f"{address} does not say whether it has the last message: {said} (code {code})")
                     if code == 0 and identity.encode() in found:
                         return True
             time.sleep(1)
@@ -220,8 +222,7 @@ class Cluster:
         code, said, body = self._call(self._name_server, ROUTE, {"topic": topic, "acceptStandardJsonOnly": "true"})
         if code not in (0, NO_TOPIC):
             raise Failed(f"{self._name_server} does not know where topic {topic} is: {said} (code {code})")
-        found: Row | None = json.loads(body) if code == 0 else None
-        return found
+        return _parsed(body, self._name_server) if code == 0 else None
 
     def _call(self, address: str, code: int, header: Row, body: bytes = b"") -> tuple[int, str, bytes]:
         connection = self._connections.pop(address, None) or Connection(address)
@@ -255,7 +256,7 @@ class Connection:
             header_size &= 0xFFFFFF  # the highest byte says how it is written
             if not header_size + 4 <= size <= LARGEST_ANSWER:
                 raise Failed(f"{self._address} does not speak the protocol of RocketMQ")
-            said, found = json.loads(self._received(header_size)), self._received(size - 4 - header_size)
+            said, found = _parsed(self._received(header_size), self._address), self._received(size - 4 - header_size)
             if said["opaque"] == self._number and said["flag"] & 1:  # not a request of the broker
                 return said["code"], said.get("remark") or "", found
 
@@ -267,6 +268,14 @@ class Connection:
                 raise Failed(f"{self._address} closed the connection")
             found += some
         return bytes(found)
+
+
+def _parsed(text: bytes, address: str) -> Row:
+    try:
+        found: Row = json.loads(text)
+    except ValueError as error:
+        raise Failed(f"{address} does not answer as a name server or broker of RocketMQ 4.9 or 5 does; a proxy is neither") from error
+    return found
 
 
 def _java_hash(text: str) -> int:
