@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from threading import Timer, main_thread
+import time
+from _thread import start_new_thread
+from threading import main_thread
 from typing import NoReturn
 
-_MOMENT = 0.01
+_MOMENT = 0.05
 _MISSING = "rmqstore needs the packages click and rich: pip install 'rmqstore-spark[cli]'\n"
 
 
@@ -31,9 +33,13 @@ def _send_again(dropped: sys.UnraisableHookArgs) -> None:
     if number is None:
         sys.__unraisablehook__(dropped)
         return
-    later = Timer(_MOMENT, signal.pthread_kill, (main_thread().ident, number))
-    later.daemon = True
-    later.start()
+    # A Timer would wait here until its thread runs: on a busy machine until after it sent the signal, which would then be dropped, too.
+    start_new_thread(_send_later, (main_thread().ident, number))
+
+
+def _send_later(thread: int, number: int) -> None:
+    time.sleep(_MOMENT)
+    signal.pthread_kill(thread, number)
 
 
 class _WithoutPandas:
