@@ -34,12 +34,12 @@ def _send_again(dropped: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(dropped)
         return
     # A Timer would wait here until its thread runs: on a busy machine until after it sent the signal, which would then be dropped, too.
-    start_new_thread(_send_later, (main_thread().ident, number))
+    start_new_thread(_send_later, (number,))
 
 
-def _send_later(thread: int, number: int) -> None:
+def _send_later(number: int) -> None:
     time.sleep(_MOMENT)
-    signal.pthread_kill(thread, number)
+    signal.pthread_kill(main_thread().ident or 0, number)
 
 
 class _WithoutPandas:
