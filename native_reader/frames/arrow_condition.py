@@ -7,7 +7,6 @@ order, and whose columns are the literals. What is not known here becomes a call
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -91,14 +90,10 @@ def _pairs(schema: pa.Schema) -> Iterator[tuple[str, str]]:
     at = ctypes.cast(pointer_of(capsule, b"arrow_schema"), ctypes.POINTER(ctypes.c_void_p))[2]
     if at is None:
         return
-    count, at = _int32(at), at + 4
+    count, at = ctypes.c_int32.from_address(at).value, at + 4
     texts = list[str]()
     for _ in range(2 * count):
-        length = _int32(at)
+        length = ctypes.c_int32.from_address(at).value
         texts.append(ctypes.string_at(at + 4, length).decode())
         at += 4 + length
     yield from zip(texts[::2], texts[1::2], strict=True)
-
-
-def _int32(at: int) -> int:
-    return int.from_bytes(ctypes.string_at(at, 4), sys.byteorder, signed=True)
