@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import native_reader as nr
 from native_reader.columns.projection import Projection
 from native_reader.columns.schema import COLUMNS
+from native_reader.plan.plan import Wanted
 from native_reader.predicate.tree import (
     And,
     ArrayContains,
@@ -96,7 +97,7 @@ def truth(predicate: Predicate, row: Row) -> bool | None:
 
 def read(storage: MemoryStorage, predicate: Predicate, columns: str = "*", most: int = 64 << 20) -> list[Row]:
     names = tuple(COLUMNS) if columns == "*" else tuple(columns.split(","))
-    plan = replace(nr.open(storage.url).messages(fail_on_data_loss=False).plan(), predicate=predicate)
+    plan = replace(nr.open(storage.url).messages(fail_on_data_loss=False).plan(), wanted=Wanted(predicate))
     run = Run(plan, Projection(names, max_decompressed_bytes=most))
     rows = [row for batch in run for row in plain(batch)]
     assert run.report.rows == len(rows)
