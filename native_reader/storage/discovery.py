@@ -24,6 +24,7 @@ from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.rocksdb import CURRENT, is_database
 from native_reader.storage.store import DLEDGER, Segment, StoreFiles, framing_of, is_segment_name, segments_in
 from native_reader.storage.strays import KEPT, is_stray, offset_in, only_strays, strays_in
+from native_reader.text import names_of
 
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
 """Each holds files `<topic>/<queue>/<20 digits>`."""
@@ -108,6 +109,8 @@ def _stores_of(path: str, places: Sequence[Place]) -> list[StoreFiles]:
     # A link such as `latest` may point elsewhere tomorrow, so prefer real names among the stores of one path.
     stores = each_once([*_stores_of_files(places), *_stores_of_directories(places)], real_first=True)
     if stores:
+        if len(places) == 1 and (deeper := _one_level_deeper(places[0], stores)):
+            _log_deeper(places[0].storage.unquoted(places[0].uri), deeper)
         return stores
     if len(places) > 1:
         raise PathError(f"{path}: {len(places)} files and directories match, but none is a store or part of one")
@@ -183,6 +186,17 @@ def _stores_further_below(place: Place) -> Iterator[str]:
         stores = {each.uri for each in level if _is_store(each)}
         yield from sorted(map(place.storage.unquoted, stores))
         level = [each for each in level if each.uri not in stores]
+
+
+def _one_level_deeper(place: Place, stores: Sequence[StoreFiles]) -> tuple[str, ...]:
+    """Stores in those directories beside the stores of a parent that are none: backups often have one, such as HOST/store."""
+    roots = {store.uri for store in stores}
+    if not all(root.startswith(f"{place.uri}/") for root in roots) or place.storage.is_slow or place.storage.tree(place.uri) is not None:
+        return ()
+    beside = (place.below(entry) for entry in place.listing if entry.is_directory and entry.name[0] != ".")
+    others = (each for each in beside if each.uri not in roots and not _is_beside_the_log(each.uri))
+    inside = (each.below(entry) for each in others for entry in each.listing if entry.is_directory)
+    return tuple(sorted(each.uri for each in islice(inside, _LOOKED_AT) if _is_store(each)))
 
 
 def _is_store(place: Place) -> bool:
@@ -304,6 +318,13 @@ def _log_packed(uri: str, count: int) -> None:
     """Once in a process."""
     are = "1 packed segment is unpacked while it is" if count == 1 else f"{count:,} packed segments are unpacked while they are"
     _log.warning("%s: %s read, which is slow. Unpacked copies are read much faster", uri, are)
+
+
+@cache
+def _log_deeper(uri: str, deeper: tuple[str, ...]) -> None:
+    """Once in a process."""
+    names = names_of(list(deeper), MOST_NAMED)
+    _log.warning("%s: stores deeper in it are not read: %s. Name each store that you want, or use a pattern", uri, names)
 
 
 def _leading(strays: Iterable[str], first: Segment) -> int | None:

@@ -140,3 +140,17 @@ def test_wrong_directories_for_the_log(store):
 
 def test_the_repr_of_a_store(store):
     assert repr(nr.open(store)) == f"<Store {store.as_uri()}: 3 segments, 6,144 bytes. Next: .messages(topic='...'), .table('segments')>"
+
+
+def test_stores_one_level_deeper_than_others_were_left_out_without_a_word(tmp_path, caplog):
+    on_disk(tmp_path / "stores" / "b" / "x", files_of())
+    (tmp_path / "stores" / "b" / "x" / "store").rename(tmp_path / "stores" / "c")
+    on_disk(tmp_path / "stores" / "a", files_of())
+    (tmp_path / "stores" / "notes").mkdir()
+    uri = (tmp_path / "stores").as_uri()
+    assert [store.uri for store in nr.open(tmp_path / "stores").stores] == [f"{uri}/c"]
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said == f"{uri}: stores deeper in it are not read: {uri}/a/store. Name each store that you want, or use a pattern"
+    nr.open(tmp_path / "stores")
+    nr.open(tmp_path / "stores" / "c")
+    assert len(caplog.records) == 1
