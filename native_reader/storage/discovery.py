@@ -194,7 +194,7 @@ def _one_level_deeper(place: Place, stores: Sequence[StoreFiles]) -> tuple[str, 
     if not all(root.startswith(f"{place.uri}/") for root in roots) or place.storage.is_slow or place.storage.tree(place.uri) is not None:
         return ()
     beside = (place.below(entry) for entry in place.listing if entry.is_directory and entry.name[0] != ".")
-    others = (each for each in beside if each.uri not in roots and not _is_beside_the_log(each.uri))
+    others = (each for each in beside if not (each.uri in roots or _is_beside_the_log(each.uri) or _is_store(each)))
     inside = (each.below(entry) for each in others for entry in each.listing if entry.is_directory)
     return tuple(sorted(each.uri for each in islice(inside, _LOOKED_AT) if _is_store(each)))
 
