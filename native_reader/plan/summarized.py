@@ -198,7 +198,7 @@ def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Se
 
 
 def _covered_alone(part: Part, groups: Sequence[Group], topics: WantedTopics, segment: Segment) -> Covered | None:
-    """How a segment of which the part has all columns is read; None if too many records must be read all the same."""
+    """How a segment is read if its part has all wanted columns; None if too many records must be read all the same."""
     wanted = [group for group in groups if topics.may_match(group, segment)]
     rest = [group for group in wanted if not group.is_known]
     records, size = (sum(each) for each in zip((0, 0), *((group.records, group.bytes) for group in rest), strict=True))
@@ -269,7 +269,7 @@ def _facts_of_name(topic: bytes) -> dict[str, Known]:
 def records_wanted(uri: str, store: str, segment: Segment, predicate: Predicate, *, unknown: bool = False) -> tuple[Numbers, Numbers]:
     """The positions and sizes of the records of a segment that may match, in log order. Raises Unfit if its part changed since the plan.
 
-    `unknown`: only of the groups of which the part does not have all columns.
+    `unknown`: only of the groups that are not known completely.
     """
     part, topics = read_part(uri, segment), WantedTopics(store, predicate)
     try:

@@ -43,7 +43,7 @@ class SeenBefore:
 
 @dataclass(frozen=True, slots=True)
 class BySummary:
-    """The records that a part of a summary names; with ALONE, rows of which it has all columns are made from it, without the log.
+    """The records that a part of a summary names. With ALONE, rows are made from the part if it has all their columns.
 
     `part`: the URI of its file of groups.
     """

@@ -43,7 +43,7 @@ class SeenRead(_PositionsRead):
 
 
 class SummaryRead(_PositionsRead):
-    """What a summary names; with ALONE, only those records of which it does not have all columns."""
+    """What a summary names; with ALONE, only the records that it does not know completely."""
 
     def __init__(self, way: BySummary, *of_split: Any, **limits: Any) -> None:
         super().__init__(*of_split, **limits)

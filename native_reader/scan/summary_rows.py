@@ -1,4 +1,4 @@
-"""Rows of which a summary knows all columns, made without reading the log."""
+"""Rows that are made from a summary, without reading the log: it has all their columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TRANSACTIONS = 0, PREPARED, COMMITTED, ROLLBACK
 
 
 class SummaryRows:
-    """The rows of a split of which its part has all columns, in log order. To make it reads the part; raises Unfit if that is not right.
+    """The rows of a split that are made from its part, in log order. The constructor reads the part, and raises Unfit if it is not right.
 
     `rest`: whether other records may match, too.
     """

@@ -1,4 +1,4 @@
-"""A Parquet file of a part of a summary, of which only what is needed is read: each row group has a checksum, and so has the footer."""
+"""A Parquet file of a part of a summary. Only what is needed is read: each row group has its own checksum, and so has the footer."""
 
 from __future__ import annotations
 
