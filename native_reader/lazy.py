@@ -225,7 +225,9 @@ class Scan(Lazy):
         return chain.from_iterable(self.runs())
 
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Read the rows as an iterator of batches, in log order, except that rows named by an index come first.
+        """Read the rows as an iterator of batches, in log order. But rows that an index names come first.
+
+        Where a summary alone answers, messages of inner batches come before the other rows of their segment.
 
         Args:
             jobs: How many parts are read in parallel.

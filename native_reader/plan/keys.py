@@ -33,6 +33,7 @@ from native_reader.sides.trusted import check_files, check_trusted_files
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.threads import map_files
+from native_reader.text import counted
 from native_reader.tuning import TUNING
 
 BY_KEY = "the index has all matching records"
@@ -92,7 +93,8 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     costs = storage_of(files[0].uri if files else store.uri).call_costs if access != TRUST else 0
     count = len(topics.names) * len(keys)
     if count * len(files) * TUNING.calls_per_lookup * costs > log[1] - log[0]:
-        why = f"searching {len(files):,} index files for {len(topics.names):,} topics costs more than reading the log"
+        where, what = counted(len(files), "index file"), counted(len(topics.names), "topic")
+        why = f"searching {where} for {what} costs more than reading the log"
         return KeyLookup(of_ids, why=(why,))
     hashes = {(topic, key): key_hash(topic, key) for topic in topics.names for key in keys}
     wanted = np.unique(np.fromiter(hashes.values(), np.int64, count))

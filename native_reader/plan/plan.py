@@ -222,7 +222,7 @@ class _Parts:
             self.skipped.append((split.segment, self._inside if parts else "store time"))
 
     def _add_covered(self, split: Split, covered: Covered) -> None:
-        """Add a segment of which a summary names the records."""
+        """Add a segment that a summary covers."""
         if covered.access in (SUMMARY, ALONE):
             self.splits.append(replace(split, way=BySummary(covered.uri, covered.bytes / split.written, covered.access)))
         elif covered.access == SCAN:

@@ -159,7 +159,7 @@ class Reading:
         return ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
 
     def _known_rows(self) -> SummaryRows | None:
-        """The rows of which a summary has all columns, if the plan is to make them from it; None if records must be read."""
+        """The rows as the summary has them, if the plan is to make them from it; None if records must be read."""
         way = self._split.way
         if not isinstance(way, BySummary) or way.access != ALONE:
             return None
