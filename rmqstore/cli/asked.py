@@ -86,7 +86,7 @@ class Asked:
         pairs = [each.rpartition("=") for each in self.names]
         if wrong := next((name for path, _, name in pairs if not path), None):
             uri = stores[0].uri
-            raise click.UsageError(f"--name {wrong} does not say of which store. Write --name {uri}={wrong}", click.get_current_context())
+            raise click.UsageError(f"--name {wrong} does not name a store. Write --name {uri}={wrong}", click.get_current_context())
         return store.brokers({path: name for path, _, name in pairs})
 
     def brokers_shown(self, store: Store) -> dict[str, str]:

@@ -26,7 +26,7 @@ HELP = """Show how far consumer groups are behind, by group and topic, the large
   oldest_unread  when the first message was stored that the group has not read
 
 A group with a tag filter skips messages: rmqstore tables STORE lag_by_tag counts them by tag. Nothing in the store says how fast a
-group consumes; two runs do. Of several stores, each row says of which broker it is. The log is not read, but for one record of each queue.
+group consumes; two runs do. If there are several stores, each row names its broker. Of the log, one record of each queue is read.
 """
 EPILOG = """\b
 Examples:

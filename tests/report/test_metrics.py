@@ -127,7 +127,7 @@ def test_two_stores_of_one_broker_need_names(tmp_path: Path, own_store: Callable
     assert f"are both of broker 'broker-a'. Give at least one of them another name with --name: {stores[1].as_uri()}=NAME" in ended.err
     ended = run("report", *stores, "--to", "prometheus", "-o", output, "--name", "east")
     assert ended.code == 2
-    assert f"--name east does not say of which store. Write --name {stores[0].as_uri()}=east" in ended.err
+    assert f"--name east does not name a store. Write --name {stores[0].as_uri()}=east" in ended.err
     assert list(tmp_path.iterdir()) == []
 
 
