@@ -169,6 +169,10 @@ class Beside:
 
         return self._writing.submit(written)
 
+    def remove(self, path: str) -> Future[None]:
+        """Remove a file that was written, after it is flushed."""
+        return self._flushing.submit(os.unlink, path)
+
     def flush(self, folder: str) -> None:
         """Begin to flush what is below a folder."""
         self._flushed.append(self._flushing.submit(flush, folder))
@@ -183,8 +187,17 @@ class Beside:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Write nothing more."""
         for threads in (self._writing, self._flushing):
             threads.shutdown(cancel_futures=True)
+
+
+def remove(folder: str) -> None:
+    """Remove a folder of our own, with all that is in it."""
+    shutil.rmtree(folder)
 
 
 def publish(folder: str, target: str) -> None:

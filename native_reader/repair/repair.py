@@ -11,6 +11,7 @@ from native_reader.errors import ExportError, StoreError
 from native_reader.export.target import Target
 from native_reader.markdown import lines_of
 from native_reader.repair import disk
+from native_reader.repair.copies import Copies
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.moved import moved_plan
 from native_reader.repair.page import facts_of, page_of
@@ -18,8 +19,9 @@ from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
+from native_reader.repair.refused import refuse_kinds
 from native_reader.repair.repeats import repeat_in_holes
-from native_reader.repair.write import PAGES, indexes_tags, write_store
+from native_reader.repair.write import LOG, PAGES, indexes_tags, write_store
 from native_reader.repair_texts import ENGLISH
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import UNFINISHED, StoreFiles
@@ -82,36 +84,54 @@ def repair(
     _refuse_contents(place, unfinished.path)
     if dry_run:
         return Repaired(_plan(files, how))
-    with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept:
-        return _written(_plan(files, how, kept), unfinished, folder.path, how, kept, sentences=sentences or ENGLISH)
+    refuse_kinds(files)  # before anything is written
+    with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept, unfinished:
+        _refuse_contents(place, unfinished.path)
+        return _written(files, unfinished, folder.path, how, kept, sentences=sentences or ENGLISH)
 
 
-def _plan(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> RepairPlan:
-    return moved_plan(plan_repair(files, how)) if how.choices.topics else plan_repair(files, how, kept)
-
-
-def _written(plan: RepairPlan, unfinished: Target, path: str, how: Reading, kept: KeptKeys, *, sentences: Mapping[str, str]) -> Repaired:
-    """Write the new store, and give it its place."""
-    place = disk.real_path(path)
-    needed = plan.bytes_needed
-    if needed > disk.free_bytes(place):
-        kept.forget()
-    if needed > (free := disk.free_bytes(place)):
-        raise refusal("no space", path=path, free=size_of(free), needed=size_of(needed))
+def _written(files: StoreFiles, unfinished: Target, path: str, how: Reading, kept: KeptKeys, *, sentences: Mapping[str, str]) -> Repaired:
+    """Plan the new store, write it, and give it its place."""
     try:
-        with unfinished:
-            _refuse_contents(place, unfinished.path)
-            done = _repair(plan, unfinished, path, how, kept)
-            unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(sentences))
-            unfinished.remove_temporary_folder()
-            disk.flush(unfinished.path)
-            disk.publish(unfinished.path, place)
-            return done
+        with disk.Beside() as beside:
+            copies = Copies(beside, disk.path_in(unfinished.path, LOG))
+            try:
+                plan = _planned(files, path, how, kept, copies)
+            except BaseException:  # nothing is left of what is refused
+                beside.stop()
+                disk.remove(unfinished.path)
+                raise
+            new = write_store(plan, unfinished.path, copies, kept)
+            done = _proven(plan, new, unfinished, path, how)
+            beside.finish()
+        unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(sentences))
+        unfinished.remove_temporary_folder()
+        disk.flush(unfinished.path)
+        disk.publish(unfinished.path, disk.real_path(path))
+        return done
     except OSError as error:
         if isinstance(error, StoreError):
             raise
         text = f"{unfinished.path}: could not write: {error}. Delete that folder, and start the repair again: rm -r {unfinished.path}"
         raise ExportError(text) from error
+
+
+def _planned(files: StoreFiles, path: str, how: Reading, kept: KeptKeys, copies: Copies) -> RepairPlan:
+    """The plan, while segments are copied. The disk must have room for it."""
+    place = disk.real_path(path)
+    if not how.choices.topics:
+        copies.begin(files)
+    plan = _plan(files, how, kept)
+    needed = plan.bytes_needed - copies.bytes()
+    if needed > disk.free_bytes(place):
+        kept.forget()
+    if needed > (free := disk.free_bytes(place)):
+        raise refusal("no space", path=path, free=size_of(free), needed=size_of(needed))
+    return plan
+
+
+def _plan(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> RepairPlan:
+    return moved_plan(plan_repair(files, how)) if how.choices.topics else plan_repair(files, how, kept)
 
 
 def _refuse_contents(place: str, unfinished: str) -> None:
@@ -124,14 +144,11 @@ def _refuse_contents(place: str, unfinished: str) -> None:
         raise refusal("mount", path=place)
 
 
-def _repair(plan: RepairPlan, unfinished: Target, path: str, how: Reading, kept: KeptKeys) -> Repaired:
-    """Write and prove the new store, with its facts."""
-    with disk.Beside() as beside:
-        new = write_store(plan, unfinished.path, beside, kept)
-        found = prove(plan, new, unfinished.path, how)
-        done = Repaired(plan, path, tuple(each.text for each in found), tuple(each.said for each in found))
-        if plan.choices.holes == "repeat":
-            repeat_in_holes(plan, unfinished.path)
-        unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
-        beside.finish()
+def _proven(plan: RepairPlan, new: StoreFiles, unfinished: Target, path: str, how: Reading) -> Repaired:
+    """Prove the new store, and write its facts."""
+    found = prove(plan, new, unfinished.path, how)
+    done = Repaired(plan, path, tuple(each.text for each in found), tuple(each.said for each in found))
+    if plan.choices.holes == "repeat":
+        repeat_in_holes(plan, unfinished.path)
+    unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
     return done

@@ -12,6 +12,7 @@ from native_reader.broker.checkpoint import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.layout.record import UP_TO_MAGIC, stored_crc
 from native_reader.repair import disk
+from native_reader.repair.copies import Copies
 from native_reader.repair.filling import content_of
 from native_reader.repair.indexes import write_index, write_index_of
 from native_reader.repair.kept_keys import KeptKeys
@@ -37,9 +38,10 @@ _MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *
 _ZEROS = bytes(1 << 20)
 
 
-def write_store(plan: RepairPlan, folder: str, beside: disk.Beside, kept: KeptKeys) -> StoreFiles:
+def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys) -> StoreFiles:
     """Write everything to a folder, and return the store in it. The log may still be on its way to the disk. `kept`: of the plan."""
-    segments = list(_write_log(plan, disk.path_in(folder, LOG), beside))
+    beside = copies.beside
+    segments = list(_write_log(plan, copies))
     _write_queues(plan, disk.path_in(folder, QUEUES))
     beside.flush(disk.path_in(folder, QUEUES))
     if plan.moved is None:
@@ -51,28 +53,28 @@ def write_store(plan: RepairPlan, folder: str, beside: disk.Beside, kept: KeptKe
     _write_checkpoint(plan, folder, indexed)
     for _ in _written(segments):
         pass
+    copies.remove_others()
     (new,) = find_stores([folder], StorePaths())
     return new
 
 
-def _write_log(plan: RepairPlan, folder: str, beside: disk.Beside) -> Iterator[tuple[str, Future[None]]]:
+def _write_log(plan: RepairPlan, copies: Copies) -> Iterator[tuple[str, Future[None]]]:
     """Begin to write each segment. Yields its path, and what ends when it is written."""
     for base in plan.shape.bases:
+        path = copies.path(base)
         if plan.moved is not None:
-            path = disk.path_in(folder, f"{base:020d}")
-            yield path, beside.write(_write_moved, plan, plan.moved, path, base)
+            yield path, copies.beside.write(_write_moved, plan, plan.moved, path, base)
             continue
         holes = [hole for hole in plan.shape.holes if base <= hole.start < base + plan.shape.size]
         if base in plan.shape.sources or holes:  # else a segment after the end, which only some stores have
-            path = disk.path_in(folder, f"{base:020d}")
-            yield path, beside.write(_write_segment, plan, path, base, holes)
+            yield path, copies.beside.write(_write_segment, plan, copies, base, holes)
 
 
-def _write_segment(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> str:
+def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole]) -> str:
     """Copy a segment, and fill its holes."""
-    source = plan.shape.sources.get(base)
+    path, source = copies.path(base), plan.shape.sources.get(base)
     if source is not None:
-        disk.copy(local_path(source.uri), path)
+        copies.copy(base, local_path(source.uri))
     if holes or base in plan.shape.made:
         _fill(plan, path, base, holes)
     _correct(plan, path, base)

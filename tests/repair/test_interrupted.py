@@ -20,7 +20,7 @@ import native_reader as nr
 from native_reader.repair import disk
 
 STAGES = (
-    *("write._write_log", "disk.copy", "write._fill", "write._write_queues", "write._copy_rest", "write._write_index"),
+    *("repair._plan", "disk.copy", "write._write_log", "write._fill", "write._write_queues", "write._copy_rest", "write._write_index"),
     *("write._write_checkpoint", "repair.prove", "disk.flush", "disk.publish"),
 )
 KILLED = """

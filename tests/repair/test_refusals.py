@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 from random import Random
 
@@ -16,10 +17,12 @@ from support.store_damages import patch, random_bytes, records, segments, tail, 
 
 import native_reader as nr
 from native_reader.repair import disk, proof, repair
+from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.plan import RepairPlan
+from native_reader.repair.records import Reading
 from native_reader.repair.refusals import SENTENCES
 from native_reader.storage.broker_conf import FileSizes, file_sizes
-from native_reader.storage.store import UNFINISHED
+from native_reader.storage.store import UNFINISHED, StoreFiles
 from native_reader.testing import CommitLog, Message, encode
 
 
@@ -57,6 +60,54 @@ def test_a_disk_that_is_too_small(store: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(disk, "free_bytes", lambda _: 1000)
     assert "has 1,000 bytes free, and the new store needs" in refused(store, tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("stops", [nr.RepairError("refused"), KeyboardInterrupt()])
+def test_nothing_is_left_where_the_plan_fails(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stops: BaseException) -> None:
+    """Segments are copied while it is made."""
+    copied = []
+
+    def planned(files: StoreFiles, how: object, kept: object) -> RepairPlan:
+        copied.append(wait_for(tmp_path / "new.repairing" / "commitlog"))
+        raise stops
+
+    monkeypatch.setattr(repair, "_plan", planned)
+    with pytest.raises(type(stops)):
+        nr.open(store).repair(tmp_path / "new")
+    assert copied[0]
+    assert {path.name for path in tmp_path.iterdir()} == {store.parent.name}
+
+
+def wait_for(folder: Path) -> list[str]:
+    """The names in a folder, once there are some."""
+    until = time.monotonic() + 30
+    while not (folder.exists() and os.listdir(folder)) and time.monotonic() < until:
+        time.sleep(0.01)
+    return os.listdir(folder)
+
+
+def test_nothing_is_written_before_the_plan_where_room_is_scarce(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned, log = repair._plan, sum(path.stat().st_blocks * 512 for path in (store / "commitlog").iterdir())
+    found = []
+
+    def plan(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> RepairPlan:
+        done = planned(files, how, kept)
+        found.append(os.listdir(tmp_path / "new.repairing"))
+        return done
+
+    monkeypatch.setattr(repair, "_plan", plan)
+    monkeypatch.setattr(disk, "free_bytes", lambda _: 2 * log - 1)
+    nr.open(store).repair(tmp_path / "new")
+    assert found == [[]]
+
+
+def test_a_segment_that_the_new_log_lacks_is_not_left(store: Path, tmp_path: Path) -> None:
+    """It is after the end of the log, holds junk, and was copied before that was known."""
+    *names, spare = sorted(path.name for path in (store / "commitlog").iterdir())
+    (store / "commitlog" / spare).write_bytes(Random(1).randbytes(65536))
+    done = nr.open(store).repair(tmp_path / "new")
+    assert done.plan.shape.has_junk
+    assert sorted(path.name for path in (tmp_path / "new" / "commitlog").iterdir()) == names
 
 
 def test_a_store_in_an_archive(tmp_path: Path) -> None:
