@@ -92,6 +92,10 @@ NEXT = {
         "`rmqstore verify` finds these entries (`entry-number`, `entry-twice`). To have placeholders again, repair this store once more."
     ),
     "step copy of repair": ("Start a broker on a copy of this store, with the configuration of the old one, alone: no slave, no clients."),
+    "step copy of single": (
+        "Start a broker on a copy of this store, with the configuration of the old one but `enableControllerMode=false`, alone: "
+        "no controller, no slave, no clients."
+    ),
     "step copy of extract": (
         "Start a broker on a copy of this store, alone, with the old one's sizes of files: `mappedFileSizeCommitLog`, "
         "`mappedFileSizeConsumeQueue`, `maxHashSlotNum`, `maxIndexNum`."

@@ -43,7 +43,9 @@ class LogShape:
     sources: dict[int, Segment]
     holes: Sequence[Hole]
     has_junk: bool
-    """Whether bytes after the last record are neither records nor zeros."""
+    """Whether bytes after the last record are neither records nor zeros, or old records that are not to stay."""
+    clears: bool = False
+    """Whether they are such old records: nothing of them is lost."""
 
     @property
     def bases(self) -> range:
@@ -56,20 +58,22 @@ class LogShape:
         return [base for base in self.bases if base not in self.sources or self.sources[base].size < self.size]
 
 
-def shape_of(files: StoreFiles, survey: Survey, log_end: int, named_end: int | None) -> LogShape:
+def shape_of(files: StoreFiles, survey: Survey, log_end: int, named_end: int | None, *, clears: bool) -> LogShape:
     """The shape of the new log. `log_end`: where the old one ends.
 
-    `named_end`: the end of the last record that queues name; None if a broker discarded what follows the log.
+    `named_end`: the end of the last record that queues name; None if a broker discarded what follows the log. `clears`: that
+    does not stay.
     """
     size = _segment_size(files)
     stop = max(-(-max(log_end, named_end or 0) // size) * size, files.segments[-1].base + size)
-    shape = LogShape(size, files.min_offset, stop, {each.base: each for each in files.segments}, (), has_junk=log_end > survey.end)
+    sources = {each.base: each for each in files.segments}
+    shape = LogShape(size, files.min_offset, stop, sources, (), has_junk=log_end > survey.end, clears=clears)
     if len(missing := [base for base in shape.bases if base not in shape.sources]) > _MOST_MADE:
         raise refusal("segments", count=len(missing), most=_MOST_MADE)
     holes = [hole for each in survey.uncovered for hole in _holes_of(each, shape)]
-    after = [] if named_end is None else list(_holes_of(Uncovered(survey.end, stop, survey.last_time), shape))
+    after = [] if named_end is None and not clears else list(_holes_of(Uncovered(survey.end, stop, survey.last_time), shape))
     tail = _tail_of(after, max(survey.end, named_end or 0))
-    shape = replace(shape, holes=[*holes, *tail], has_junk=bool(tail) and log_end > tail[0].start)
+    shape = replace(shape, holes=[*holes, *tail], has_junk=bool(tail) and (clears or log_end > tail[0].start))
     return _without_segments_after(tail[-1], shape) if shape.has_junk else shape
 
 

@@ -61,7 +61,8 @@ def named_end(survey: Survey, until: int) -> int:
 
 def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset], *, ends_in_loss: bool) -> Lost:
     """What is lost in each queue. `ends_in_loss`: bytes after the last whole record are lost."""
-    committed, holes = _committed(groups), np.array([(hole.start, hole.stop) for hole in shape.holes], np.int64).reshape(-1, 2)
+    lossy = [(hole.start, hole.stop) for hole in shape.holes if not (hole.is_tail and shape.clears)]
+    committed, holes = _committed(groups), np.array(lossy, np.int64).reshape(-1, 2)
     queues, ends, pieces = list[tuple[str, int]](), list[int](), [np.empty(0, EXACT)]
     for key, queue in sorted(survey.queues.items()):
         _check_order(key, queue)

@@ -10,6 +10,7 @@ import numpy as np
 from native_reader.document import Block, Document, Items, Lines, Result, Results, Section, Table
 from native_reader.layout.kinds import OP_TOPIC
 from native_reader.repair.plan import RepairPlan
+from native_reader.repair.refused import is_controlled
 from native_reader.rescue.page import ranges_in
 from native_reader.start import said_of
 from native_reader.text import Said, joined, say, size_of, verbatim
@@ -75,7 +76,7 @@ def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said]) -> Doc
     """What the page says. Without `path`, only the plan was made."""
     is_repair = plan.moved is None
     facts = facts_of(plan, ())
-    seen, steps = _SEEN[plan.choices.holes], _STEPS[is_repair]
+    seen, steps = _SEEN[plan.choices.holes], (_first(plan), *_STEPS[is_repair])
     sections = {
         "lost": _lost(facts),
         **({"made": _made(facts)} if is_repair else {}),
@@ -158,10 +159,14 @@ def _missed(facts: Mapping[str, Any]) -> list[Block]:
     return [Table(_titles("group", "topic", "queue", "committed", "missed"), rows[:_MOST])] if rows else _line("no group")
 
 
+def _first(plan: RepairPlan) -> str:
+    """The first step before clients are let in."""
+    if plan.moved is not None:
+        return "step copy of extract"
+    return "step copy of single" if is_controlled(plan.files) else "step copy of repair"
+
+
 _SEEN = {"placeholders": ("seen by new", "seen by old"), "repeat": ("seen again", "seen last", "seen by check")}
 """What consumers get in the place of a lost message, by the choice."""
-_STEPS = {
-    True: ("step copy of repair", "step look", "step go on", "step keep"),
-    False: ("step copy of extract", "step look", "step go on"),
-}
-"""Before clients are let in, by whether it is a repair."""
+_STEPS = {True: ("step look", "step go on", "step keep"), False: ("step look", "step go on")}
+"""What follows, by whether it is a repair."""

@@ -30,7 +30,7 @@ from native_reader.repair.placeholders import code_of
 from native_reader.repair.places import Moved
 from native_reader.repair.records import Choices, Reading
 from native_reader.repair.refusals import refusal
-from native_reader.repair.refused import refuse_kinds, refuse_topics
+from native_reader.repair.refused import is_controlled, refuse_kinds, refuse_topics
 from native_reader.repair.survey import WANTED, Survey, Survivors
 from native_reader.sides.index import index_files
 from native_reader.start import Start, may_start
@@ -77,7 +77,7 @@ class RepairPlan:
     dropped: Counter[str]
     groups: tuple[GroupOffset, ...]
     has_stale: bool
-    """Whether old records follow the end of the log, and entries of them the ends of queues."""
+    """Whether old records follow the end of the log, and entries of them the ends of queues. They stay."""
     was_stopped: bool
     """Whether its broker stopped cleanly, and wrote a checkpoint."""
     index: IndexShape | None
@@ -156,7 +156,7 @@ class RepairPlan:
 
 def plan_repair(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> RepairPlan:
     """Read the store, and decide everything. `kept`: gets the keys of its records."""
-    refuse_kinds(files)
+    refuse_kinds(files, how.choices)
     old = OldQueues(files, how.sizes)
     refuse_topics(files, how.choices.topics, (topic for topic, _ in old.all))
     survey = _surveyed(files, old, how, kept)
@@ -167,7 +167,8 @@ def plan_repair(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -
             survey.queues.setdefault(key, Survivors(each))
     dropped = _drop_deleted(files, survey, old, log_end)
     is_stale = bool(dict(plan.stale).get(files.uri))
-    shape = shape_of(files, survey, log_end, None if is_stale else named_end(survey, until))
+    clears = is_stale and is_controlled(files)  # without a controller, a broker would take these records for its own
+    shape = shape_of(files, survey, log_end, None if is_stale else named_end(survey, until), clears=clears)
     if how.sizes is not None and shape.size != how.sizes.segment:
         raise refusal("configured", name="mappedFileSizeCommitLog", size=how.sizes.segment, found=shape.size)
     groups = _groups(files)
@@ -177,8 +178,8 @@ def plan_repair(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
         files, survey, shape, lost, filling, old.units, survey.messages, _start(files, survey, log_end),
-        tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale, _was_stopped(files), index_shape(files, how.sizes),
-        how.choices,
+        tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale and not clears, _was_stopped(files),
+        index_shape(files, how.sizes), how.choices,
     )  # fmt: skip
 
 

@@ -29,6 +29,8 @@ class Choices(NamedTuple):
     crc: str = CRCS[0]
     keep_doubtful: bool = False
     holes: str = HOLES[0]
+    single: bool = False
+    """Whether the new store is one of a master without slaves, though the old one is not."""
     topics: tuple[str, ...] = ()
     """An extract has only these; a repair has all."""
 

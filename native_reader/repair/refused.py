@@ -10,22 +10,23 @@ from native_reader.errors import did_you_mean
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
 from native_reader.log.witness import is_live
+from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal
 from native_reader.sides.queues import BATCH_DIRECTORY, topics_in
 from native_reader.storage.local import local_path
-from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import DLEDGER, UNFINISHED, StoreFiles
 
 _LOCAL = "file://"
 _PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
-_CONTROLLER = "epochFileCheckpoint"
+CONTROLLER = "epochFileCheckpoint"
+"""What a broker whose master a controller chooses has beside its log."""
 _SAMPLED = 8
 _LOOKED_AT = 64 << 10
 _NOTHING = ("holds nothing",)
 
 
-def refuse_kinds(files: StoreFiles) -> None:
+def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
     """Raise an error about a store that is not repaired."""
     if not files.uri.startswith(_LOCAL) or any(not each.uri.startswith(_LOCAL) for each in files.segments if not each.is_packed):
         raise refusal("not local", store=files.uri)
@@ -46,8 +47,15 @@ def refuse_kinds(files: StoreFiles) -> None:
         if database.holds == _NOTHING:
             continue
         raise refusal("rocksdb", store=files.uri, name=database.uri.rpartition("/")[2])
+    if is_controlled(files) and not (choices.single or choices.topics):
+        raise refusal("controller", store=files.uri, name=CONTROLLER)
     _refuse_parts(files)
     _refuse_property_crc(files)
+
+
+def is_controlled(files: StoreFiles) -> bool:
+    """Whether a controller chose the master of this store's broker."""
+    return storage_of(files.uri).entry(f"{files.uri}/{CONTROLLER}") is not None
 
 
 def refuse_topics(files: StoreFiles, topics: Iterable[str], known: Iterable[str]) -> None:
@@ -62,9 +70,6 @@ def refuse_topics(files: StoreFiles, topics: Iterable[str], known: Iterable[str]
 
 
 def _refuse_parts(files: StoreFiles) -> None:
-    names = {entry.name for entry in list_if_possible(files.uri)}
-    if _CONTROLLER in names and storage_of(files.uri).entry(f"{files.uri}/{_CONTROLLER}") is not None:
-        raise refusal("controller", store=files.uri, name=_CONTROLLER)
     for name in _PARTS:
         if topics_in((f"{files.uri}/{name}",), light=True):
             raise refusal("part", name=f"{files.uri}/{name}")

@@ -84,7 +84,7 @@ def repair(
     _refuse_contents(place, unfinished.path)
     if dry_run:
         return Repaired(_plan(files, how))
-    refuse_kinds(files)  # before anything is written
+    refuse_kinds(files, how.choices)  # before anything is written
     with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept, unfinished:
         _refuse_contents(place, unfinished.path)
         return _written(files, unfinished, folder.path, how, kept, sentences=sentences or ENGLISH)

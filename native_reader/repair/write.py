@@ -21,6 +21,7 @@ from native_reader.repair.moved import content_of_segment
 from native_reader.repair.old_queues import WIDTH
 from native_reader.repair.places import Moved
 from native_reader.repair.plan import NewQueue, RepairPlan
+from native_reader.repair.refused import CONTROLLER
 from native_reader.repair.settings import write_settings
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
@@ -172,7 +173,7 @@ def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
 def _copy_rest(plan: RepairPlan, folder: str) -> None:
     """Copy the configuration, and files that are not read here."""
     root = local_path(plan.files.uri)
-    for name, _ in disk.files_below(root, _MADE):
+    for name, _ in disk.files_below(root, (*_MADE, CONTROLLER)):
         disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
     if plan.files.config is not None:
         config = local_path(plan.files.config)

@@ -82,6 +82,10 @@ CHINESE = {
     ),
     "seen by check": "`rmqstore verify` 会发现这些条目（`entry-number`、`entry-twice`）。如需换回占位消息，请再次修复本存储。",
     "step copy of repair": "在本存储的副本上启动一个 broker，使用原来的配置，单独运行：没有从节点，没有客户端。",
+    "step copy of single": (
+        "在本存储的副本上启动一个 broker，使用原来的配置，但设置 `enableControllerMode=false`，"
+        "单独运行：没有 controller，没有从节点，没有客户端。"
+    ),
     "step copy of extract": (
         "在本存储的副本上单独启动一个 broker，文件大小的配置与原来相同：`mappedFileSizeCommitLog`、"
         "`mappedFileSizeConsumeQueue`、`maxHashSlotNum`、`maxIndexNum`。"

@@ -43,6 +43,7 @@ CHOICES = (
         default="placeholders",
         help="For consumers in the place of a lost message: a placeholder, or the next message again.  [default: placeholders]",
     ),
+    click.option("--single", is_flag=True, help="Also repair the store of a broker with a controller, for a master without any."),
 )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cut_logs import keep_truncated, old_records
@@ -33,33 +34,40 @@ def slave(recipe: Recipe, home: Path, target: Path) -> Answers:
     return lines
 
 
+@contextmanager
+def controlled(java: Java, home: Path, *names: str, **settings: object) -> Iterator[list[Broker]]:
+    """Brokers whose master a controller chooses. They are not started yet."""
+    controller = free_port()
+    members = {**settings, "enableControllerMode": "true", "controllerAddr": f"127.0.0.1:{controller}", **_SOON}
+    with name_server(java, home, **_controller(home, controller)) as address:
+        found = [Broker(java, home / name, address, members) for name in names]
+        with brokers(*found):
+            yield found
+
+
 def failover(recipe: Recipe, home: Path, target: Path, parted: Callable[[Path, Path], None] = lambda old, new: None) -> Answers:
     """A master is killed that had more records than its slave. The slave becomes master, and the old master copies its log.
 
     `parted`: gets the stores of both before that.
     """
-    java, controller = Java(recipe.version), free_port()
-    members = {**recipe.settings, "enableControllerMode": "true", "controllerAddr": f"127.0.0.1:{controller}", **_SOON}
-    with name_server(java, home, **_controller(home, controller)) as address:
-        old, new = (Broker(java, home / name, address, members) for name in ("old", "new"))
-        with brokers(old, new):
-            old.start()
-            lines = sent(old, "plain", 200)
-            new.launch()
-            await_the_same_log(new, old)
-            new.stop()
-            time.sleep(5)  # the old master removes it from those in sync, and dispatches new records to its queues
-            lines += sent(old, "plain", 60, seed=SEED + 1)
-            time.sleep(1.5)
-            old.kill()
-            new.start()
-            lines += sent(new, "plain", 20, seed=SEED + 2)
-            parted(old.store, new.store)
-            old.launch()
-            await_the_same_log(old, new)
-            time.sleep(11)  # the checkpoint has the newest store time
-            old.stop()
-            keep_truncated(old, target)
+    with controlled(Java(recipe.version), home, "old", "new", **recipe.settings) as (old, new):
+        old.start()
+        lines = sent(old, "plain", 200)
+        new.launch()
+        await_the_same_log(new, old)
+        new.stop()
+        time.sleep(5)  # the old master removes it from those in sync, and dispatches new records to its queues
+        lines += sent(old, "plain", 60, seed=SEED + 1)
+        time.sleep(1.5)
+        old.kill()
+        new.start()
+        lines += sent(new, "plain", 20, seed=SEED + 2)
+        parted(old.store, new.store)
+        old.launch()
+        await_the_same_log(old, new)
+        time.sleep(11)  # the checkpoint has the newest store time
+        old.stop()
+        keep_truncated(old, target)
     return lines
 
 

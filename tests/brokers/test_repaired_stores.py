@@ -11,7 +11,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import clusters
 import pytest
+from ports import free_port
+from recipe import Recipe
 from rocketmq import QUICK, SMALL_FILES, VERSIONS, Broker, Java, brokers, name_server, running
 from served import Row, Survivors, judged
 from support.effort import at_effort, mostly_long
@@ -157,6 +160,39 @@ def test_a_broker_serves_an_extract(
     assert [[row[name] for name in same] for row in survivors.all] == [[row[name] for name in same] for row in wanted]
     with started(rocketmq("5.5.0"), tmp_path / "home", tmp_path / "new", port) as broker:
         assert_consumed(broker.traffic("consume"), survivors)
+        assert_goes_on(broker, survivors)
+    assert errors(tmp_path / "home") == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_a_broker_without_a_controller_serves_the_repaired_store_of_one_with(
+    rocketmq: Callable[[str], Java], tmp_path: Path, how: str
+) -> None:
+    with clusters.controlled(rocketmq("5.5.0"), tmp_path, "old", **SETTINGS) as (old,):
+        old.start()
+        old.traffic("plain", 400)
+        old.traffic("transactions")
+        _ = old.stop() if how == "stopped" else old.kill()
+    with pytest.raises(nr.RepairError, match="its broker runs in controller mode"):
+        nr.open(old.store).repair(tmp_path / "refused")
+    survivors = repaired(old.store, tmp_path, several, 1, single=True)
+    with started(rocketmq("5.5.0"), tmp_path / "home", tmp_path / "new", old.port) as broker:
+        assert_consumed(broker.traffic("consume"), survivors)
+        assert_goes_on(broker, survivors)
+    assert errors(tmp_path / "home") == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_records_that_a_failover_discarded_do_not_come_back(rocketmq: Callable[[str], Java], tmp_path: Path) -> None:
+    """They follow the end of the log. Without a controller, a broker would take them for its own."""
+    clusters.failover(Recipe("5.5.0", settings=SETTINGS), tmp_path / "pair", tmp_path / "kept")
+    survivors = repaired(tmp_path / "pair" / "old" / "store", tmp_path, lambda *_: None, 1, single=True)
+    assert len(survivors.all) == 220
+    with started(rocketmq("5.5.0"), tmp_path / "home", tmp_path / "new", free_port()) as broker:
+        found = assert_served(broker.traffic("pull"), "pull", survivors.all)
+        assert (found["served"], found["marked"]) == (220, 0)
         assert_goes_on(broker, survivors)
     assert errors(tmp_path / "home") == []
 

@@ -50,7 +50,7 @@ def test_a_wrong_checksum_is_corrected_and_nothing_else(store: Path, tmp_path: P
     assert (done.plan.messages, done.plan.lost_messages, done.is_whole) == (800, 0, False)
     facts = json.loads((tmp_path / "new" / "repair.json").read_text())
     assert facts["records_with_another_checksum"] == [int(segment.name) + at]
-    assert facts["choices"] == {"crc": "fix", "keep_doubtful": False, "holes": "placeholders"}
+    assert facts["choices"] == {"crc": "fix", "keep_doubtful": False, "holes": "placeholders", "single": False}
     assert (
         "- **With another checksum:** 1 message, kept. Consumers get a body that is not what was sent." in Path(done.page or "").read_text()
     )
@@ -166,3 +166,47 @@ def test_the_command_says_what_was_kept(store: Path, tmp_path: Path) -> None:
     assert ended.code == 1
     assert "warning: 2 messages kept with a changed body and another checksum" in ended.err
     assert "warning: 1 message kept without tags and keys" in ended.err
+
+
+@pytest.fixture
+def controlled(tmp_path: Path) -> Path:
+    """A failover discarded its last 40 records. They are still in the log, after those of the new master."""
+    return unpack("5.5.0-failover", tmp_path, STORES).root
+
+
+def test_a_single_master_does_not_get_what_a_failover_discarded(controlled: Path, tmp_path: Path) -> None:
+    """A broker without a controller would take old records after the end of the log for its own."""
+    whole, (before,) = records_of(controlled), nr.open(controlled).messages().plan().ends
+    assert nr.open(controlled).messages().plan().stale
+    done = nr.open(controlled).repair(tmp_path / "new", single=True)
+    assert (done.is_whole, done.plan.end) == (True, before[1])
+    assert records_of(tmp_path / "new") == whole
+    assert not (tmp_path / "new" / "epochFileCheckpoint").exists()
+    (last,) = (path for path in (tmp_path / "new" / "commitlog").iterdir() if int(path.name) <= before[1] < int(path.name) + 65536)
+    assert not any(last.read_bytes()[before[1] - int(last.name) :])
+    assert not nr.open(tmp_path / "new").messages().plan().stale
+    named = [offset for queue_id in range(4) for _, offset, _, _ in entries(tmp_path / "new", "Plain", queue_id)]
+    assert sorted(named) == [row[0] for row in whole if row[1] == "Plain"]
+    assert findings(tmp_path / "new") == set()
+    assert "but `enableControllerMode=false`, alone: no controller, no slave, no clients" in Path(done.page or "").read_text()
+
+
+def test_lost_messages_of_a_single_master_have_placeholders(controlled: Path, tmp_path: Path) -> None:
+    random_bytes(controlled, Random(1))
+    whole = records_of(controlled)
+    done = nr.open(controlled).repair(tmp_path / "new", single=True)
+    assert done.plan.lost_messages > 0
+    assert records_of(tmp_path / "new") == whole
+    assert findings(tmp_path / "new") == set()
+
+
+def test_an_extract_is_no_copy_of_a_log_with_slaves(controlled: Path, tmp_path: Path) -> None:
+    """It is for a broker elsewhere, so it needs no choice."""
+    nr.open(controlled).extract(tmp_path / "new", "Plain")
+    assert len(records_of(tmp_path / "new")) == sum(row[1] == "Plain" for row in records_of(controlled))
+
+
+def test_a_single_master_on_the_command_line(controlled: Path, tmp_path: Path) -> None:
+    refused = run("repair", controlled, tmp_path / "new")
+    assert "or make one of a single master, without a controller and slaves: --single" in refused.err
+    assert run("repair", controlled, tmp_path / "new", "--single").code == 0
