@@ -65,8 +65,9 @@ public final class Resend {
             throw refused("usage: Resend FOLDER NAMESERVER [--rate MESSAGES_PER_SECOND] [--dry-run]");
         }
         Path folder = Paths.get(words.get(0));
+        List<Path> files = files(folder);
         if (isDry) {
-            dry(folder);
+            dry(files);
             return;
         }
         DefaultMQProducer producer = new DefaultMQProducer("rmqstore-resend");
@@ -75,15 +76,15 @@ public final class Resend {
         producer.setSendMsgTimeout(TIMEOUT_MS);
         producer.start();
         try (Journal journal = new Journal(folder)) {
-            send(folder, producer, journal, rate);
+            send(files, producer, journal, rate);
         } finally {
             producer.shutdown();
         }
     }
 
-    private static void dry(Path folder) throws IOException {
+    private static void dry(List<Path> files) throws IOException {
         Map<String, Long> counts = new TreeMap<>();
-        for (Path file : files(folder)) {
+        for (Path file : files) {
             try (BufferedReader lines = Files.newBufferedReader(file)) {
                 for (String line; (line = lines.readLine()) != null; ) {
                     counts.merge(message(line).getTopic(), 1L, Long::sum);
@@ -94,9 +95,9 @@ public final class Resend {
         System.out.println("nothing was sent");
     }
 
-    private static void send(Path folder, DefaultMQProducer producer, Journal journal, double rate) throws Exception {
+    private static void send(List<Path> files, DefaultMQProducer producer, Journal journal, double rate) throws Exception {
         long noted = journal.ids.size(), number = 0, sent = 0, begun = System.nanoTime();
-        for (Path file : files(folder)) {
+        for (Path file : files) {
             try (BufferedReader lines = Files.newBufferedReader(file)) {
                 for (String line; (line = lines.readLine()) != null; number++) {
                     if (number < noted - 1) {

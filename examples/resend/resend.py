@@ -84,18 +84,18 @@ def main() -> int:
 
 
 def dry(folder: Path) -> None:
-    counts = Counter(message.topic for message in messages(folder))
+    counts = Counter(message.topic for message in messages(folder, files_of(folder)))
     for topic, count in sorted(counts.items()):
         print(f"{topic}: {count}")
     print("nothing was sent")
 
 
 def send(folder: Path, cluster: Cluster, rate: float) -> None:
-    sent, begun = 0, time.monotonic()
+    sent, begun, files = 0, time.monotonic(), files_of(folder)
     with Journal(folder) as journal:
         noted = len(journal.ids)
         number = max(noted - 1, 0)
-        for message in messages(folder, skip=number):
+        for message in messages(folder, files, skip=number):
             is_noted = number < noted
             identity = journal.ids[number] if is_noted else journal.note(new_id())
             number += 1
@@ -119,10 +119,13 @@ def deliver(cluster: Cluster, message: Message, identity: str, number: int) -> N
                 raise
 
 
-def messages(folder: Path, skip: int = 0) -> Iterator[Message]:
+def files_of(folder: Path) -> list[Path]:
     if not (folder / "_summary.json").exists():
         raise Refused(f"{folder} is not a complete export: _summary.json is missing")
-    files = sorted(path for path in folder.rglob("*.jsonl") if not path.relative_to(folder).as_posix().startswith("_"))
+    return sorted(path for path in folder.rglob("*.jsonl") if not path.relative_to(folder).as_posix().startswith("_"))
+
+
+def messages(folder: Path, files: list[Path], skip: int = 0) -> Iterator[Message]:
     lines = (line for path in files for line in path.open(encoding="utf-8"))
     for line in itertools.islice(lines, skip, None):
         try:

@@ -190,7 +190,11 @@ def test_what_cannot_be_sent_is_refused(language: str, tmp_path: Path, export: P
     file.write_text("{}\n")
     assert resend.run("x", "--dry-run")[0] == 2
     (export / "_summary.json").unlink()
-    assert "is not a complete export: _summary.json is missing" in resend.run("x", "--dry-run")[2]
+    journal = export.with_name(f"{export.name}.sent")
+    journal.unlink()
+    for how in ((), ("--dry-run",)):
+        assert "is not a complete export: _summary.json is missing" in resend.run("x", *how)[2]
+    assert not journal.exists()
     code, _, err = resend.run("x", "--rate", "0")
     assert code == 2
     assert "--rate" in err
