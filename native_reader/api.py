@@ -456,6 +456,17 @@ class Store:
         how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices)
         return repair(self._one("a repair"), path, how, dry_run=dry_run, sentences=sentences)
 
+    def repair_refusal(self) -> str | None:
+        """Say why `repair` would refuse this store, as far as it shows without its log; None if nothing does.
+
+        Examples:
+            >>> nr.open("damaged").repair_refusal() is None
+            True
+        """
+        from native_reader.repair.refused import why_refused
+
+        return why_refused(self._one("a repair"), self._sizes())
+
     def extract(
         self,
         /,

@@ -47,7 +47,7 @@ RESULTS = {
         "configuration file when you repair."
     ),
     "result size": "Size:",
-    "size": "{size}.",
+    "size": "{data} of data, in files of {size}.",
 }
 TABLES = {
     "title lost": "Lost messages, by queue",
@@ -100,7 +100,11 @@ NEXT = {
         "Start a broker on a copy of this store, alone, with the old one's sizes of files: `mappedFileSizeCommitLog`, "
         "`mappedFileSizeConsumeQueue`, `maxHashSlotNum`, `maxIndexNum`."
     ),
-    "step look": "Look for errors in its `store.log`, and compare `mqadmin topicStatus -t TOPIC` with the queues above.",
+    "step old": (
+        "Segments keep their times, and a broker deletes those older than `fileReservedTime` (72 hours by default) at `deleteWhen` "
+        "(04:00): set it higher first if consumers still need their messages."
+    ),
+    "step look": "Look for errors in its `store.log`, and compare `mqadmin topicStatus -t TOPIC` with `rmqstore tables NEW queues`.",
     "step go on": "Start it on this store, then let consumers in, then producers.",
     "step keep": "Keep the damaged store until then. Slaves copy the new store from the start: empty their directories.",
 }

@@ -122,7 +122,10 @@ NEXT = {
     "how to send": ("To send messages again, read them there and use a producer of RocketMQ. This project never writes to a broker."),
     "look elsewhere": "No message was saved. Look on a slave or in a backup.",
     "look for lost": ("To find lost messages, look on a slave, in a backup, or at the producers, for the times and queue offsets above."),
-    "how to serve": "To run a broker again (this project has not tested these steps):",
+    "how to serve": (
+        "To run a broker again, with all queue offsets and ids: `rmqstore repair`. If it refuses this store, begin with an empty one "
+        "(this project has not tested these steps):"
+    ),
     "step rename": "Rename the folder of the store, so that no broker starts on it. Keep it until nothing more is wanted from it.",
     "step start": (
         "Start the broker with an empty `storePathRootDir`. Copy only `config/topics.json` and `config/subscriptionGroup.json` into it."

@@ -138,7 +138,7 @@ def _result(plan: RepairPlan) -> Iterator[Result]:
         yield _of("keys", Said("no index"))
     if plan.is_whole:
         yield _of("lost", Said("nothing lost"))
-    yield _of("size", say("size", size=size_of(plan.bytes_to_write)))
+    yield _of("size", say("size", data=size_of(plan.bytes_needed), size=size_of(plan.bytes_to_write)))
 
 
 def _lost(facts: Mapping[str, Any]) -> list[Block]:
@@ -168,5 +168,5 @@ def _first(plan: RepairPlan) -> str:
 
 _SEEN = {"placeholders": ("seen by new", "seen by old"), "repeat": ("seen again", "seen last", "seen by check")}
 """What consumers get in the place of a lost message, by the choice."""
-_STEPS = {True: ("step look", "step go on", "step keep"), False: ("step look", "step go on")}
+_STEPS = {True: ("step old", "step look", "step go on", "step keep"), False: ("step look", "step go on")}
 """What follows, by whether it is a repair."""

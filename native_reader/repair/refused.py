@@ -6,13 +6,15 @@ from collections.abc import Iterable
 
 from native_reader.broker.databases import databases_of
 from native_reader.broker.settings import Topics
-from native_reader.errors import did_you_mean
+from native_reader.errors import RepairError, did_you_mean
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
 from native_reader.log.witness import is_live
+from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal
 from native_reader.sides.queues import BATCH_DIRECTORY, topics_in
+from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import DLEDGER, UNFINISHED, StoreFiles
@@ -56,6 +58,16 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
 def is_controlled(files: StoreFiles) -> bool:
     """Whether a controller chose the master of this store's broker."""
     return storage_of(files.uri).entry(f"{files.uri}/{CONTROLLER}") is not None
+
+
+def why_refused(files: StoreFiles, sizes: FileSizes | None) -> str | None:
+    """Why a store is not repaired, as far as its files show; None if nothing does."""
+    try:
+        refuse_kinds(files, Choices())
+        OldQueues(files, sizes)
+    except RepairError as error:
+        return str(error)
+    return None
 
 
 def refuse_topics(files: StoreFiles, topics: Iterable[str], known: Iterable[str]) -> None:

@@ -45,7 +45,7 @@ ENGLISH: Mapping[str, str] = {
     "start hole": "files of the log are missing ({ranges:,} {ranges:range|ranges}, {size}): it would go on without them",
     "start expired": (
         "at its next cleaning (deleteWhen, 04:00 by default), it deletes {segments:,} "
-        "{segments:segment|segments} ({size}) last written more than {hours:,} hours ago (fileReservedTime)"
+        "{segments:segment|segments} ({size}) with messages older than {hours:,} hours (fileReservedTime), unless the files are newer"
     ),
     "start no topics": "it would not know any topic: there are no topic settings",
     "start lost settings": "{file} cannot be used and has no .bak: it would start without these settings",

@@ -26,8 +26,8 @@ class Code(NamedTuple):
 
 
 _SCAN = f"read with {option_name('access=scan')}"
-_REBUILD = "rebuild the queues"
-_REINDEX = f"read keys with {option_name('access=scan')}; or rebuild the index"
+_REBUILD = "rebuild the queues, unless the log is damaged"
+_REINDEX = f"read keys with {option_name('access=scan')}; or rebuild the index, unless the log is damaged"
 _COPY = "restore the range from a slave or a backup"
 
 CODES = {

@@ -39,6 +39,7 @@ CHINESE = {
     "label note": "提示",
     "label warning": "警告",
     "label start": "启动",
+    "label repair": "修复",
     "label try": "后续命令",
     # Facts
     "at least": "RocketMQ {version} 或更高版本：{because}",

@@ -17,8 +17,8 @@ class Meaning(NamedTuple):
 SEVERITIES = {"error": "错误", "warning": "警告", "note": "提示"}
 _NONE = "无需处理"
 _SCAN = f"用 {option_name('access=scan')} 读取"
-_REBUILD = "重建消费队列"
-_REINDEX = f"用 {option_name('access=scan')} 按 key 读取；或重建索引"
+_REBUILD = "重建消费队列（日志有损坏时除外）"
+_REINDEX = f"用 {option_name('access=scan')} 按 key 读取；或重建索引（日志有损坏时除外）"
 _COPY = "用从节点或备份中的数据恢复该区间"
 _TAIL = "查找末尾缺失或被截短的 commitlog 文件"
 _DISK = "检查磁盘和权限"

@@ -8,11 +8,11 @@ OWN = {
     "more places": "{found}（另有 {count:,} 处）",
     "more places until": "{found}（另有 {count:,} 处，直到偏移量 {last:,}）",
     # The log
-    "without a record": "{bytes:,} 字节不是记录：{what}",
-    "with reason": "{reason}：{what}",
+    "without a record": "有 {bytes:,} 字节无法识别为记录：{what}",
+    "with reason": "{what}（{reason}）",
     "properties end in zeros": "其属性以零结尾",
     "stored earlier": "存储时间比之前的一条记录早 {milliseconds:,} ms",
-    "start truncates": "5.3.1 及以下的 broker 启动时会在偏移量 {offset:,} 处截断日志，即末尾之前 {bytes:,} 字节",
+    "start truncates": "5.3.1 及以下的 broker 启动时会在偏移量 {offset:,} 处截断日志，其后的 {bytes:,} 字节会被丢弃",
     "no file has": "没有文件包含偏移量 {start:,} 至 {stop:,}",
     "old records": "日志末尾之后有 {bytes:,} 字节的旧记录",
     # Entries of a queue, and their records

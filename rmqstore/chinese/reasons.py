@@ -7,7 +7,7 @@ from native_reader.records.damages import REASONS, Damage
 
 CHINESE = {
     "zeros": "该区间以全零开头：内存页未刷盘，或数据已丢失",
-    "magic": "应为记录开头的位置没有记录的魔数",
+    "magic": "应为记录开头的位置未找到魔数（magic code）",
     "size": "记录的长度不可能成立",
     "cut off": "记录超出文件末尾，或文件在记录中间结束",
     "offset": "记录中的偏移量与其位置不符：重用文件中的旧内容，或之前插入、删除了字节",
@@ -31,7 +31,7 @@ SENTENCES = {
     "no entry": "没有 DLedger 条目头",
     "too few": "只有 {number:,} 字节，不足一条记录",
     "blank": "填充的长度与文件剩余的 {number:,} 字节不符",
-    "magic": "没有记录的魔数",
+    "magic": "未找到记录的魔数（magic code）",
     "cut off": "记录超出文件剩余的 {number:,} 字节",
     "size": "记录的长度不可能成立（文件剩余 {number:,} 字节）",
     "earlier": "记录中的偏移量为 {number:,}（重用文件中的旧内容）",

@@ -38,13 +38,13 @@ CHINESE = {
     "result filled": "填补：",
     "filled": "日志中的 {size}。",
     "filled and made": "日志中的 {size}，其中重建或补全了 {segments:,} 个段文件。",
-    "result left out": "未列入：",
+    "result left out": "未恢复：",
     "left out": "topic 或队列已被删除的消息。它们在日志中，但不在任何队列中：{topics}。",
     "topic with count": "{topic} {count:,}",
     "result keys": "Key：",
     "no index": "没有生成索引，因为没有文件说明索引文件的大小，因此无法按 key 查到旧消息。如需索引，修复时请指定 broker 的配置文件。",
     "result size": "大小：",
-    "size": "{size}。",
+    "size": "数据 {data}，文件共 {size}。",
     # Tables
     "title lost": "丢失的消息（按队列）",
     "title made": "日志中重建的部分",
@@ -90,7 +90,11 @@ CHINESE = {
         "在本存储的副本上单独启动一个 broker，文件大小的配置与原来相同：`mappedFileSizeCommitLog`、"
         "`mappedFileSizeConsumeQueue`、`maxHashSlotNum`、`maxIndexNum`。"
     ),
-    "step look": "查看其 `store.log` 中有无错误，并将 `mqadmin topicStatus -t TOPIC` 的输出与上面的队列对照。",
+    "step old": (
+        "各段文件的修改时间不变，broker 会在 `deleteWhen`（默认 04:00）删除早于 `fileReservedTime`（默认 72 小时）的文件："
+        "如果消费者还需要其中的消息，请先调大该值。"
+    ),
+    "step look": "查看其 `store.log` 中有无错误，并将 `mqadmin topicStatus -t TOPIC` 的输出与 `rmqstore tables NEW queues` 对照。",
     "step go on": "然后在本存储上启动 broker，先放行消费者，再放行生产者。",
     "step keep": "在此之前请保留损坏的存储。从节点会从头复制新的存储：请先清空它们的目录。",
 }

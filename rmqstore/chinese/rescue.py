@@ -109,7 +109,10 @@ CHINESE = {
     "how to send": "如需重新发送消息，请在那里读取，并用 RocketMQ 的生产者发送。本项目从不写入 broker。",
     "look elsewhere": "没有保存到消息。请在从节点或备份中查找。",
     "look for lost": "如需找回丢失的消息，请按上面的时间和队列位点，在从节点、备份或生产者处查找。",
-    "how to serve": "如需重新运行 broker（本项目没有测试过这些步骤）：",
+    "how to serve": (
+        "如需重新运行 broker，并保留所有队列位点和 ID：`rmqstore repair`。"
+        "如果它拒绝修复此存储，则从空的存储开始（本项目没有测试过这些步骤）："
+    ),
     "step rename": "给存储目录改名，使 broker 不会在其上启动。在确认不再需要其中的任何内容之前，请保留它。",
     "step start": "用空的 `storePathRootDir` 启动 broker，只复制 `config/topics.json` 和 `config/subscriptionGroup.json`。",
     "step leave out": "不要复制 `consumerOffset.json` 和 `delayOffset.json`：其中是旧队列的位点，而新队列从 0 开始。",

@@ -30,6 +30,6 @@ OWN = {
     "without properties": "{messages:,} 条消息没有 tag 和 key，仍然保留",
     "replaced": "丢失了 {messages:,} 条消息；每条消息的位置上都有一条占位消息",
     "only planned": "这是计划：没有写入任何内容",
-    "new store": "新的存储已完成，并通过了检查；详见 {page}",
+    "new store": "新的存储已写好，校验通过；详见 {page}",
 }
 CHINESE = {**DOCTOR, **OWN}

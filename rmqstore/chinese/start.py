@@ -29,7 +29,7 @@ CHINESE = {
     "start hole": "commitlog 缺少文件（{ranges:,} 处，{size}）：它会跳过继续运行",
     "start expired": (
         "下一次清理时（deleteWhen，默认 04:00），"
-        "它会删除 {segments:,} 个最后写入时间超过 {hours:,} 小时（fileReservedTime）的 commitlog 文件（{size}）"
+        "它会删除 {segments:,} 个消息早于 {hours:,} 小时（fileReservedTime）的 commitlog 文件（{size}），除非文件的修改时间较新"
     ),
     "start no topics": "没有 topic 配置：它不认识任何 topic",
     "start lost settings": "{file} 无法使用，也没有 .bak：它会在没有这些配置的情况下启动",

@@ -71,7 +71,7 @@ def _print(output: Output, rows: list[dict[str, Any]], first: tuple[str, ...]) -
 
 def _summarize(rows: list[dict[str, Any]], asked: Asked) -> None:
     if not rows:
-        note("no message was given up")
+        note("no message that matches was given up" if "where" in asked.options else "no message was given up")
         return
     places = [each for name, value in asked.places.items() for each in (FLAGS[name], value)]
     note("to export them, with bodies and properties:")

@@ -32,10 +32,11 @@ SENTENCES = {
     "label warning": "warning",
     "label try": "try",
     "label start": "start",
+    "label repair": "repair",
     "save first": "copy or rescue this store before a broker starts on it",
 }
 """What the command adds to a diagnosis, by kind, in English."""
-_NEXT = ("stat {} --by topic", "find {} --key KEY", "verify {}")
+_NEXT = ("verify {}", "stat {} --by topic", "find {} --key KEY")
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -61,7 +62,11 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
             if is_broken:
                 _print(output, sentences["label warning"], sentences["save first"])
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
-            commands = (_RESCUE, *([_REPAIR] if is_broken else []), *_NEXT) if found.losses or is_broken else _NEXT
+            refused = one.repair_refusal() if is_broken else None
+            if refused is not None:
+                _print(output, sentences["label repair"], _in_words(refused))
+            repair = [_REPAIR] if is_broken and refused is None else []
+            commands = (_RESCUE, *repair, *_NEXT) if found.losses or is_broken else _NEXT
             for label, command in zip((sentences["label try"], *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")
         code = FOUND if found.losses else code

@@ -65,7 +65,7 @@ def lag(asked: Asked, by: str, is_all: bool) -> int:
     shown = [row | {BROKER: names.get(row.get("store", ""))} for row in rows if is_all or row["lag"]]
     _print(output, shown, (*((BROKER,) if names else ()), *_BY[by]))
     if not asked.as_json:
-        _summarize(rows, shown, unknown, ahead)
+        _summarize(rows, shown, unknown, ahead, is_filtered="where" in asked.values())
     return FOUND if warned.has_loss else CLEAN
 
 
@@ -88,13 +88,14 @@ def _print(output: Output, rows: list[dict[str, Any]], keys: tuple[str, ...]) ->
     output.rows(columns, ({**row, "age": row["oldest_unread"]} for row in rows), looks, ("behind", "oldest_unread"))
 
 
-def _summarize(rows: list[dict[str, Any]], shown: list[dict[str, Any]], unknown: int, ahead: int) -> None:
+def _summarize(rows: list[dict[str, Any]], shown: list[dict[str, Any]], unknown: int, ahead: int, *, is_filtered: bool) -> None:
     from native_reader.text import counted
 
     if not rows:
-        note("the store has no consumer offsets")
+        note("no consumer offset matches" if is_filtered else "the store has no consumer offsets")
     elif len(shown) < len(rows):
-        note(f"{len(rows) - len(shown):,} others are not behind; --all shows them")
+        others = len(rows) - len(shown)
+        note(f"{counted(others, 'other')} {'is' if others == 1 else 'are'} not behind; --all shows {'it' if others == 1 else 'them'}")
     if unknown:
         note(f"note: the lag of {counted(unknown, 'offset')} is not known: the queue has no files, or the position in it is not stored")
     if ahead:

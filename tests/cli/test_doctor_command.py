@@ -87,14 +87,25 @@ def test_doctor_of_a_damaged_log_suggests_a_rescue_first(damaged: Path, is_missi
     assert ended.code == 1
     assert warning == ("warning    copy or rescue this store before a broker starts on it")
     assert suggestion == f"try        rmqstore rescue {damaged} FOLDER"
-    assert [line.split()[1] for line in others] == ["repair", "stat", "find", "verify"]
+    assert [line.split()[1] for line in others] == ["repair", "verify", "stat", "find"]
+
+
+def test_doctor_does_not_suggest_a_repair_that_would_be_refused(damaged: Path) -> None:
+    (damaged / "compaction" / "commitLog" / "orders" / "0").mkdir(parents=True)
+    (damaged / "compaction" / "orders").mkdir()
+    lines = run("doctor", damaged).out.splitlines()
+    (refused,) = (line for line in lines if line.startswith("repair"))
+    assert refused.endswith(
+        "is not repaired: no broker has shown yet that it would use the result. Save the messages with `rmqstore rescue`"
+    )
+    assert not [line for line in lines if "rmqstore repair" in line]
 
 
 def test_doctor_of_several_stores_names_each_in_its_suggestions(damaged: Path) -> None:
     other = (on_disk(damaged.parent / "more", healthy()[1]) / "store").rename(damaged.parent / "other")
     lines = run("doctor", damaged.parent).out.splitlines()
     assert [line for line in lines if "rmqstore rescue" in line] == [f"try        rmqstore rescue {damaged.as_uri()} FOLDER"]
-    assert f"try        rmqstore stat {other.as_uri()} --by topic" in lines
+    assert f"try        rmqstore verify {other.as_uri()}" in lines
 
 
 def test_a_finding_that_is_not_about_the_log_has_no_warning_about_brokers(store: Path) -> None:

@@ -46,6 +46,10 @@ def test_people_see_the_age_and_what_is_odd(behind: Path) -> None:
     assert piped.cells[0] == ["group", "topic", "lag", "expired", "behind", "oldest_unread"]
 
 
+def test_a_condition_that_no_group_meets_is_not_a_store_without_offsets(behind: Path) -> None:
+    assert run("lag", behind, "--where", "group = 'nobody'").err == "no consumer offset matches\n"
+
+
 def test_a_store_without_offsets_says_so(tmp_path: Path) -> None:
     ended = run("lag", on_disk(tmp_path, files_of(log_of(3))) / "store")
     assert (ended.code, ended.err) == (0, "the store has no consumer offsets\n")

@@ -52,7 +52,7 @@ def test_the_terminal_is_in_the_language_of_the_page(tmp_path: Path) -> None:
     ended, output = made(tmp_path, "--disk-free", "10g", "--lang", "zh_CN")
     page, fills = ended.err.splitlines()
     assert page == f"{output}：{output.stat().st_size:,} 字节"
-    assert fills.endswith("；最大的主题：T1（占记录的 33.3 %），T2（33.3 %），T0（33.3 %）")
+    assert fills.endswith("；最大的 topic：T1（占记录的 33.3 %），T2（33.3 %），T0（33.3 %）")
     assert re.match(r"占用磁盘 [\d.]+ KiB：日志 [\d.]+ KiB，消费队列 0 bytes，索引 0 bytes，其他 [\d.]+ ", fills)
     facts = nr.open(tmp_path / "store").report(now=1_800_000_000_000, disk_free=10 << 30)
     assert output.read_text(encoding="utf-8") == page_of(facts, "zh")
