@@ -29,7 +29,7 @@ IN_THE_GATE = ("5.5.0", "killed", several)
 END = {
     ("4.9.7", "stopped"): "killed", ("4.9.7", "killed"): "stopped", ("5.5.0", "stopped"): "stopped", ("5.5.0", "killed"): "killed",
 }  # fmt: skip
-"""How the broker on the new store ends, by the version and the end of the one that wrote the old store: each damage has all four."""
+"""How the broker on the new store ends, by the version and the end of the one that wrote the old store. Each damage has all of them."""
 COMBINED = [(VERSIONS[seed % 2], ("stopped", "killed")[seed // 2 % 2], seed) for seed in range(12)]
 """tests/repair/test_several_damages.py has 110 of them, without a broker."""
 CHOICES: dict[str, tuple[str, Damage, dict[str, Any]]] = {
