@@ -30,8 +30,7 @@ END = {
     ("4.9.7", "stopped"): "killed", ("4.9.7", "killed"): "stopped", ("5.5.0", "stopped"): "stopped", ("5.5.0", "killed"): "killed",
 }  # fmt: skip
 """How the broker on the new store ends, by the version and the end of the one that wrote the old store. Each damage has all of them."""
-COMBINED = [(VERSIONS[seed % 2], ("stopped", "killed")[seed // 2 % 2], seed) for seed in range(12)]
-"""tests/repair/test_several_damages.py has 110 of them, without a broker."""
+COMBINED = [(VERSIONS[seed % 2], ("stopped", "killed")[seed // 2 % 2], seed) for seed in range(24)]
 CHOICES: dict[str, tuple[str, Damage, dict[str, Any]]] = {
     "crc": ("5.5.0", body_bit, {"crc": "fix"}),
     "keep_doubtful": ("5.5.0", torn_properties, {"keep_doubtful": True}),
