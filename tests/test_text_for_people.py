@@ -23,7 +23,9 @@ def test_counts() -> None:
 
 
 def test_durations() -> None:
-    assert [duration_of(seconds) for seconds in (0.4, 59.6, 185, 7620, 450_000)] == ["0 s", "1:00 min", "3:05 min", "2:07 h", "5.2 days"]
+    assert [duration_of(seconds) for seconds in (0.4, 59.6, 185, 7620, 172_799, 172_800, 450_000)] == [
+        "0 s", "1:00 min", "3:05 min", "2:07 h", "47:59 h", "2.0 days", "5.2 days"
+    ]  # fmt: skip
 
 
 def test_shares() -> None:

@@ -15,11 +15,10 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker compiles, starts and stops all brokers; in the sweep, which has no other tests beside them, two."""
+    """One worker compiles, starts and stops all brokers. In the sweep each does: brokers wait more than they compute."""
     for item in items:
-        if HERE in item.path.parents:
-            is_second = WHOLE and item.path.stem in ("test_brokers", "test_lake", "test_stream_torn")
-            item.add_marker(pytest.mark.xdist_group("streams of brokers" if is_second else "broker"))
+        if HERE in item.path.parents and not WHOLE:
+            item.add_marker(pytest.mark.xdist_group("broker"))
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ never outlives the test that started it.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -75,7 +76,9 @@ class Java:
         self._programs = ("Json.java", "grpc/*.java") if pom == "grpc" else ("*.java", f"v{version[0]}/*.java")
         self._folder = BUILD / version / pom
         self._folder.mkdir(parents=True, exist_ok=True)
-        self.classpath = f"{self._compiled()}:{self._jars()}"
+        with (BUILD / "lock").open("w") as lock:  # Maven and the compiler, of one worker at a time
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.classpath = f"{self._compiled()}:{self._jars()}"
 
     def _jars(self) -> str:
         listed = self._folder / f"classpath-{hashlib.sha256(self._pom.read_bytes()).hexdigest()[:12]}"
@@ -96,8 +99,7 @@ class Java:
             command = ["javac", "-nowarn", "-proc:none", "-encoding", "UTF-8", "-d", str(half), "-cp", self._jars(), *map(str, sources)]
             ended = subprocess.run(command, check=False, timeout=300, capture_output=True, text=True)
             assert ended.returncode == 0, ended.stderr
-            with contextlib.suppress(OSError):  # another process was faster
-                half.rename(classes)
+            half.rename(classes)
         return classes
 
     def command(self, main: str, *arguments: object, home: Path, memory: str = "512m") -> list[str]:

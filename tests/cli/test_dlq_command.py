@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.command_line import run, run_on_terminal, uncolored
 from support.golden import Golden
+from support.queued_stores import dispatched
 from support.stores import files_of, log_of, on_disk
 
 
@@ -60,3 +61,12 @@ def test_people_see_the_age(failing: Path) -> None:
 def test_a_store_without_them_says_so(tmp_path: Path) -> None:
     ended = run("dlq", on_disk(tmp_path, files_of(log_of(3))) / "store")
     assert (ended.code, ended.err) == (0, "no message was given up\n")
+
+
+def test_the_exit_code_says_that_the_end_of_the_log_is_lost(tmp_path: Path) -> None:
+    log = log_of(30)
+    files = files_of(log)
+    del files[max(files)]
+    ended = run("dlq", on_disk(tmp_path, files | dispatched(log.placed)) / "store")
+    assert ended.code == 1
+    assert "segments at the end are missing or renamed" in ended.err

@@ -103,6 +103,13 @@ def test_logs_that_part_are_compared_by_key_after_that(tmp_path: Path) -> None:
     assert any(line.startswith(f"the logs part at offset {diff.parted_at:,}") for line in diff.lines())
 
 
+def test_a_message_from_before_the_parting_that_was_sent_again_to_one_log_is_only_there(tmp_path: Path) -> None:
+    both = [message(number) for number in range(20)]
+    a = store_of(tmp_path / "a", [*both, *map(message, range(20, 30))])
+    b = store_of(tmp_path / "b", [*both, *(message(number, store_timestamp=1_700_000_000_500 + number) for number in (5, *range(20, 30)))])
+    assert keys(found(a, b)[1]) == [("b", "parted", "U0005")]
+
+
 def _blanks(rows: Rows) -> int:
     return int(rows[-1]["physical_offset"]) + int(rows[-1]["record_size"]) - sum(row["record_size"] for row in rows)
 

@@ -169,6 +169,16 @@ def test_a_rescue_is_of_one_store(tmp_path: Path) -> None:
         nr.open([memory.url for memory in memories]).rescue(tmp_path / "out")
 
 
+def test_saved_offsets_of_batches_that_follow_each_other_are_one_run() -> None:
+    saved = SavedQueues()
+    memory = in_memory(files_of(log_of(message(0, queue_offset=offset) for offset in (5, 6, 7, 8, 10))))
+    batch = nr.open(memory.url).messages(columns=COLUMNS).to_table().combine_chunks().to_batches()[0]
+    for start in (0, 2, 4):
+        saved.add(batch.slice(start, 2))
+    (queue,) = saved.queues()
+    assert (queue.runs, queue.gaps) == ([(5, 9), (10, 11)], [(9, 10)])
+
+
 @given(st.lists(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 1), st.integers(0, 30)), max_size=30), max_size=4))
 def test_saved_and_missing_offsets_are_those_of_a_set(batches: list[list[tuple[str, int, int]]]) -> None:
     saved = SavedQueues()

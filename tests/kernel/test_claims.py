@@ -120,7 +120,8 @@ def damaged_rows(draw: st.DrawFn) -> tuple[Spans, Spans]:
     sizes = draw(st.lists(st.integers(20, 90), min_size=40, max_size=300))
     offsets = np.cumsum([100, *sizes]).tolist()
     row = list(zip(offsets, sizes, strict=False))
-    for which in draw(st.lists(st.integers(0, len(row) - 1), max_size=3)):
+    for place in draw(st.lists(st.integers(0, len(row) - 1), max_size=3)):
+        which = min(place, len(row) - 1)  # some are missing by now
         offset, size = row[which]
         row[which : which + 1] = draw(st.sampled_from(([], [(offset, size)] * 2, [(offset + 1, size)], [(offset, size + 200)])))
     queues = draw(st.lists(st.integers(0, 5), min_size=len(row), max_size=len(row)))

@@ -220,6 +220,8 @@ def test_records_that_a_broker_truncated_do_not_count(said: dict[str, bytes], ca
     memory = in_memory(files)
     store = nr.open(memory.url)
     assert dict(store.messages().plan().ends) == {f"{memory.url}/store": end}
+    written = len(files[f"store/commitlog/{0:020}"].rstrip(b"\0"))
+    assert dict(store.messages().plan().stale) == {f"{memory.url}/store": written - end}
     assert f"of old records after the end of the log of {memory.url}/store, which a broker discarded. Set tail=all to read them" in str(
         store.messages().explain()
     )

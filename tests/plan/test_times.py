@@ -15,6 +15,7 @@ from support.tune import Tune
 
 import native_reader as nr
 from native_reader.testing.faulty import FaultyStorage
+from native_reader.text import size_of
 
 START = 1_700_000_000_000
 MINUTE = 60_000
@@ -197,6 +198,8 @@ def test_only_the_wanted_part_of_a_segment_is_read(tolerance: str) -> None:
         assert rows == len({*range(first, first + 6)} & {*range(COUNT)})
         if tolerance == "0s" and 10 < first < 100:
             assert run.report.segments[0].record_bytes < log_of(COUNT, 1 << 20).end / 5
+            unread = (1 << 20) - sum(map(len, scan.plan().splits))
+            assert f"  not read   {size_of(unread)} inside segments, excluded by store time\n" in str(scan.explain())
     whole = store.messages(starting_timestamp=steady(50), max_partition_bytes=1 << 20)  # a segment that fits one split stays whole
     assert [(split.start, split.stop) for split in whole.plan().splits] == [(0, 1 << 20)]
 

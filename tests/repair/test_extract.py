@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -128,6 +129,17 @@ def test_an_extract_of_a_damaged_store(plain: Path, tmp_path: Path, damage: Any)
         for name in ("new", "repaired")
     ]
     assert ends[0].items() <= ends[1].items()
+
+
+def test_only_the_newest_message_is_lost(plain: Path, tmp_path: Path) -> None:
+    """Its placeholder, the first and the last one, has the time of the checkpoint: nothing of the damage is taken for a time."""
+    newest = nr.open(plain).messages(topic="Plain", columns="physical_offset").to_table()["physical_offset"][-1].as_py()
+    patch(plain / "commitlog" / f"{newest >> 16 << 16:020d}", newest % (1 << 16) + 4, b"\x55" * 60)
+    before = nr.open(plain).messages(topic="Plain", fail_on_data_loss=False, mode="DROPMALFORMED").to_table()["store_timestamp"][-1]
+    done = nr.open(plain).extract(tmp_path / "new", "Plain")
+    log, queues, _ = struct.unpack_from(">qqq", (tmp_path / "new" / "checkpoint").read_bytes())
+    assert (done.plan.lost_messages, findings(tmp_path / "new")) == (1, [])
+    assert log == queues == before.value // 1000
 
 
 def test_an_extract_that_is_wrong_is_not_given_out(plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from support.repaired import contents, entries, opened, records_of
 from support.store_damages import DAMAGES, PAGE, Damage, cut_tail, no_queues, page_of_zeros, patch, random_bytes, records, segments, tail
 
 import native_reader as nr
+from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.repair import disk, survey
 
 REFUSED = {
@@ -237,3 +238,14 @@ def test_a_repaired_store_is_repaired_to_itself(tmp_path: Path) -> None:
     assert f"**Survived:** {again.plan.messages} messages" in (tmp_path / "again" / "repair.md").read_text(), "the page of the first repair"
     old, new = contents(tmp_path / "new"), contents(tmp_path / "again")
     assert {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)} <= {"repair.md", "repair.json"}
+
+
+def test_delayed_messages_are_due_when_they_were(tmp_path: Path) -> None:
+    """The entries of their queues have the time, which follows from the level of the message."""
+    store = unpack("4.9.7-kinds", tmp_path, STORES).root
+    queues = sorted(int(path.name) for path in (store / "consumequeue" / DELAY_TOPIC).iterdir())
+    before = [list(entries(store, DELAY_TOPIC, queue)) for queue in queues]
+    no_queues(store, Random(1))
+    opened(store).repair(tmp_path / "new")
+    assert len(queues) > 3
+    assert [list(entries(tmp_path / "new", DELAY_TOPIC, queue)) for queue in queues] == before

@@ -15,6 +15,7 @@ import pytest
 from conditions import odd_messages
 from pyspark.sql import SparkSession
 from pysparks import PYSPARK
+from support.effort import WHOLE
 from support.golden import Golden
 from support.recipes import broker_stores
 from support.stores import files_of, log_of, on_disk
@@ -42,14 +43,18 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share the session run in one worker, tests that start their own Spark in another. The slowest run first."""
+    """Tests that share the session run in one worker, tests that start their own Spark in another, in the sweep each file in any.
+
+    The slowest run first.
+    """
     mine = [item for item in items if HERE in item.path.parents]
     for item in items:
         needed = item.get_closest_marker("pyspark")
         if needed and needed.args > PYSPARK:
             item.add_marker(pytest.mark.skip(reason=f"needs PySpark {'.'.join(map(str, needed.args))}; this is {pyspark.__version__}"))
     for item in mine:
-        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.fixturenames else "processes"))  # type: ignore[attr-defined]
+        others = item.path.stem if WHOLE else "processes"
+        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.fixturenames else others))  # type: ignore[attr-defined]
     items[:] = mine + [item for item in items if item not in mine]
 
 

@@ -101,5 +101,5 @@ def test_register_hides_no_other_error() -> None:
 
 def test_tests_with_the_same_spark_are_grouped(request: pytest.FixtureRequest) -> None:
     """pytest 9.2 ignores how pytest-xdist 3.8 marks groups. Then everything passes, in twice the time."""
-    is_grouped = request.node.nodeid.endswith("@processes")
+    is_grouped = request.node.nodeid.endswith(("@processes", "@test_spark_versions"))
     assert is_grouped == bool(request.config.getoption("loadgroup", False))

@@ -72,6 +72,11 @@ WHAT = {
 }
 
 
+def test_which_brokers_refuse_an_empty_last_segment(killed: Path) -> None:
+    damages.an_empty_last_segment(killed)
+    assert [each.lines for each in answer_of(killed).reasons] == [(Line.V4, Line.V50)]
+
+
 @pytest.mark.parametrize("damage", WHAT, ids=lambda damage: damage.__name__)
 def test_the_answer_for_a_damaged_store(killed: Path, damage: Callable[[Path], None]) -> None:
     damage(killed)

@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from support.tune import Tune
 
 from native_reader.log.boundary import Boundary, Fingerprint
 from native_reader.stream.offset import Batch, Offset, OffsetError, ends_from_json, ends_to_json, from_json, to_json
+from rmqstore_spark.lag import lags
 
 LAST = Fingerprint(512, 1_700_000_000_123, 77)
 OFFSET = {"file:///b": Batch(7, Boundary(7)), "file:///a": Batch(0, Boundary(768, LAST))}
@@ -30,6 +32,14 @@ def test_an_offset_is_readable() -> None:
         '"stores": {"file:///a": {"from": 0, "last": {"crc": 77, "offset": 512, "stored": "2023-11-14T22:13:20.123Z"}, "next": 768}, '
         '"file:///b": {"from": 7, "last": null, "next": 7}}, "version": 2}'
     )
+
+
+def test_the_lag_after_a_clock_that_stepped_back() -> None:
+    newest = {"file:///a": Boundary(868, Fingerprint(768, LAST.stored - 5000, 1))}
+    read = to_json({"file:///a": OFFSET["file:///a"]})
+    source = SimpleNamespace(endOffset=json.dumps(read), latestOffset=json.dumps(ends_to_json(newest)), numInputRows=384)
+    progress: Any = SimpleNamespace(sources=[source])
+    assert [str(each) for each in lags(progress)] == ["file:///a: 100 bytes behind, 0.0 s, about 50 rows"]
 
 
 def test_the_checksum_covers_the_other_members_as_json_with_sorted_keys() -> None:

@@ -149,6 +149,8 @@ def test_sparks_own_limits(disk: Disk, grown: GrowingStore) -> None:
     assert reader.getDefaultReadLimit() == ReadAllAvailable()
     assert end(ReadMaxFiles(1)) == 4096
     assert end(ReadMaxFiles(3)) == 3 * 4096
+    (following,) = from_json(reader.latestOffset(reader.latestOffset(start, ReadMaxFiles(1)), ReadMaxFiles(1))).values()
+    assert (following.start, following.end.offset) == (4096, 2 * 4096)
     assert end(ReadMinRows(40)) == grown.end
     assert reader.latestOffset(start, ReadMinRows(41)) == start
 

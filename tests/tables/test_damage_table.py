@@ -33,6 +33,14 @@ def test_many_ranges_come_in_batches_of_limited_size(monkeypatch: pytest.MonkeyP
     assert pa.Table.from_batches(batches).equals(whole)
 
 
+def test_the_states_of_segments() -> None:
+    files = files_of(log_of(30))
+    files["store/commitlog/" + f"{2048 * len(files):020}"] = bytes(2048)
+    memory = in_memory(files)
+    rows = nr.open(memory.url).table("segments").to_table().to_pylist()
+    assert [row["state"] for row in rows] == [*["full"] * (len(files) - 2), "last", "ahead"]
+
+
 def test_the_counts_of_a_segment_add_up() -> None:
     broken, files = damaged()
     memory = in_memory(files)

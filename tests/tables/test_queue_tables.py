@@ -215,6 +215,18 @@ def test_53_a_missing_file(missing: int, gaps: int, lowest: int) -> None:
     assert row["found"] == (f"no file contains entries {4 * missing} to {4 * missing + 3}" if gaps else None)
 
 
+def test_53_a_missing_file_right_before_the_first_entry_that_has_not_expired() -> None:
+    """Its entries would have expired, too."""
+    offsets = [placed.offset for placed in store()[0].placed if placed.message.topic == "T1"]
+    begin = next(base for base in range(2048, 2048 * 9, 2048) if sum(offset < base for offset in offsets) % 2 == 0)
+    expired = sum(offset < begin for offset in offsets)
+    _, files = store(file=10 * expired)
+    for base in range(0, begin, 2048):
+        del files[f"store/commitlog/{base:020}"]
+    del files[QUEUE[:-20] + f"{10 * expired:020}"]
+    assert part(queue(files), *BOUNDS) == [expired, 20, 20 - expired, 0, expired // 2]
+
+
 def test_53_a_file_that_overlaps_the_next_one() -> None:
     _, files = store(file=80)
     files[QUEUE] += bytes(20)

@@ -23,6 +23,11 @@ def test_62_a_header_that_is_wrong(place: int, fields: str, value: int) -> None:
     assert codes(changed(files, INDEX, place, fields, value))["index-header"] >= 1
 
 
+def test_all_entries_of_a_file_can_be_of_one_millisecond() -> None:
+    _, files = healthy(message(number, store_timestamp=1_700_000_000_000) for number in range(60))
+    assert codes(files) == {}
+
+
 def test_62_a_header_of_zeros_in_an_old_file() -> None:
     _, files = healthy()
     zeros = files | {INDEX: bytes(40) + files[INDEX][40:]}

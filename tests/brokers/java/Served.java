@@ -32,8 +32,7 @@ final class Served {
     @SuppressWarnings("deprecation")
     static void pull(String how, int most, boolean finds) throws Exception {
         DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("CG_served");
-        consumer.setNamesrvAddr(Traffic.nameServer);
-        consumer.setInstanceName("served" + System.nanoTime());
+        Traffic.reach(consumer, "served");
         consumer.start();
         int number = 0;
         for (String topic : topics()) {
@@ -157,8 +156,7 @@ final class Served {
 
     static DefaultMQPushConsumer consumer(String how, String tags, AtomicLong last, boolean ordered) throws Exception {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("CG_push_" + how + System.nanoTime());
-        consumer.setNamesrvAddr(Traffic.nameServer);
-        consumer.setInstanceName(how + System.nanoTime());
+        Traffic.reach(consumer, how);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe("Plain", tags);
         if (ordered) {

@@ -4,6 +4,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.rocketmq.client.ClientConfig;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
@@ -38,8 +39,7 @@ public class Traffic {
             broker = arguments[2];
             random = new Random(Long.parseLong(arguments[3]));
             admin = new DefaultMQAdminExt(10_000);
-            admin.setNamesrvAddr(nameServer);
-            admin.setInstanceName("admin" + System.nanoTime());
+            reach(admin, "admin");
             admin.start();
             run(arguments[0], arguments.length > 4 ? Integer.parseInt(arguments[4]) : 0);
             Runtime.getRuntime().halt(0);
@@ -114,9 +114,15 @@ public class Traffic {
         new Json().put("step", name).put("milliseconds", System.currentTimeMillis() - begun).print();
     }
 
+    /** On a busy machine, a name server takes longer than the 3 s that clients wait by default. */
+    static void reach(ClientConfig client, String name) {
+        client.setNamesrvAddr(nameServer);
+        client.setInstanceName(name + System.nanoTime());
+        client.setMqClientApiTimeout(30_000);
+    }
+
     static <P extends DefaultMQProducer> P started(P made) throws Exception {
-        made.setNamesrvAddr(nameServer);
-        made.setInstanceName("producer" + System.nanoTime());
+        reach(made, "producer");
         made.setSendMsgTimeout(10_000);
         made.start();
         return made;
@@ -245,8 +251,7 @@ public class Traffic {
         topic("Fails", 1);
         AtomicInteger done = new AtomicInteger();
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("CG_fails");
-        consumer.setNamesrvAddr(nameServer);
-        consumer.setInstanceName("consumer" + System.nanoTime());
+        reach(consumer, "consumer");
         consumer.setPollNameServerInterval(1_000); // else a retry topic that is new is heard of after 30 s
         consumer.setHeartbeatBrokerInterval(1_000);
         consumer.subscribe("Fails", "*");
@@ -315,8 +320,7 @@ public class Traffic {
         String[] names = {"CG_done", "CG_lags", "CG_new"};
         for (int group = 0; group < names.length; group++) {
             DefaultMQPullConsumer consumer = new DefaultMQPullConsumer(names[group]);
-            consumer.setNamesrvAddr(nameServer);
-            consumer.setInstanceName("consumer" + System.nanoTime());
+            reach(consumer, "consumer");
             consumer.start();
             consumer.fetchSubscribeMessageQueues("Plain");
             commit(consumer.getDefaultMQPullConsumerImpl(), queue, offsets[group]);

@@ -147,8 +147,7 @@ public class Features {
         Traffic.admin.setMessageRequestMode(Traffic.broker, "Held", "CG_held", MessageRequestMode.POP, 8, 5_000);
         AtomicInteger taken = new AtomicInteger();
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("CG_held");
-        consumer.setNamesrvAddr(Traffic.nameServer);
-        consumer.setInstanceName("held" + System.nanoTime());
+        Traffic.reach(consumer, "held");
         consumer.subscribe("Held", "*");
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.setPopInvisibleTime(300_000);
@@ -181,8 +180,7 @@ public class Features {
         Traffic.admin.setMessageRequestMode(Traffic.broker, topic, group, MessageRequestMode.POP, 8, 5_000);
         AtomicInteger done = new AtomicInteger();
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
-        consumer.setNamesrvAddr(Traffic.nameServer);
-        consumer.setInstanceName("pop" + System.nanoTime());
+        Traffic.reach(consumer, "pop");
         consumer.subscribe(topic, "*");
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.setPopInvisibleTime(5_000);
