@@ -8,6 +8,10 @@ from time import monotonic
 
 import numpy as np
 
+from native_reader.columns.chunk import Columns
+from native_reader.columns.rows import Rows
+from native_reader.columns.schema import COLUMNS, properties_of
+from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import StoreDamaged
 from native_reader.export.target import Target
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, VALUE_END
@@ -16,6 +20,7 @@ from native_reader.log.witness import is_live
 from native_reader.plan.ends import find_ends
 from native_reader.plan.planning import Planning
 from native_reader.plan.summarized import parts_in
+from native_reader.predicate.tree import EVERYTHING
 from native_reader.records.report import Account
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.progress import Meter, Watch
@@ -27,6 +32,7 @@ from native_reader.storage.window import ReadRate, Window
 from native_reader.summary.making import NOTHING, Place, Seen, Tables, encoded, tables_of, write_groups
 from native_reader.summary.part import VERSION, End, Facts, end_at
 from native_reader.summary.pieces import PieceSums
+from native_reader.summary.texts import TEXTS, TextCodes
 from native_reader.text import counted, size_of
 from native_reader.verify.marks import Marks, new_marker
 
@@ -98,6 +104,8 @@ class _Pass:
         self._segment, self._is_live, self._rate = segment, is_live, rate
         self._pieces, self._places = list[Seen](), list[Place]()
         self._rows = 0
+        self._columns = Columns(TEXTS, "", segment.name, properties_of(TEXTS, EVERYTHING))
+        self._texts = {name: TextCodes() for name in TEXTS}
 
     def write(self, target: Target, done: Indexed) -> None:
         """Read the segment, and write its part."""
@@ -108,11 +116,13 @@ class _Pass:
             has_damage = account.record_bytes + account.blank_bytes != segment.size
             if has_damage:
                 self._pieces.clear()
+                self._texts.clear()
+            texts = {name: codes for name, codes in self._texts.items() if codes.is_small}
             seen = Seen._make(map(np.concatenate, zip(NOTHING, *self._pieces, strict=True)))
             first = int(seen.size[0]) + segment.frame if len(seen.size) else 0
             ends = (end_at(file, 0, _HASHED_DAMAGE),) if has_damage else (end_at(file, 0, first), end_at(file, *last))
-        facts = self._facts(account, written, ends, largest, has_damage=has_damage)
-        done.bytes_written += _written(target, segment, tables_of(seen, self._places), facts)
+        facts = replace(self._facts(account, written, ends, largest, has_damage=has_damage), texts=tuple(texts))
+        done.bytes_written += _written(target, segment, tables_of(seen, self._places, texts), facts)
         done.bytes_read += segment.size
         done.written.append(segment.name)
         done.damaged += [segment.name] if has_damage else []
@@ -132,6 +142,7 @@ class _Pass:
             blank_bytes=account.blank_bytes,
             largest=largest,
             ends=ends,
+            texts=(),
             files={},
         )
 
@@ -147,6 +158,7 @@ class _Pass:
                 for records, _ in walk:
                     largest = max(largest, records.largest)
                     opaque.append(_opaque(window.u8, records))
+                    self._add_texts(window, records)
                     if marker.add(window.u8, records) >= _MARKED_AT_ONCE:
                         self._keep(Marks._make(marker.taken()), opaque)
                         opaque = []
@@ -154,6 +166,13 @@ class _Pass:
                 return Account(), (0, 0), 0
         self._keep(Marks._make(marker.taken()), opaque)
         return walk.account, walk.last_record or (0, 0), largest
+
+    def _add_texts(self, window: Window, records: Records) -> None:
+        if len(records):
+            chunk = self._columns.chunk(Rows(PaddedBuffer(window.u8, window.arrow), records))
+            for name, codes in self._texts.items():
+                if codes.is_small:
+                    codes.add(COLUMNS[name].make(chunk))
 
     def _keep(self, marks: Marks, opaque: list[Mask]) -> None:
         self._places += marks.places
@@ -175,7 +194,7 @@ def _opaque(u8: Bytes, records: Records) -> Mask:
 def _written(target: Target, segment: Segment, tables: Tables, facts: Facts) -> int:
     """Write the files of a part, that of groups last: without it, the others are no part. Returns their size."""
     files = dict[str, PieceSums]()
-    for name, table in (("records", tables.records), ("keys", tables.keys)):
+    for name, table in tables.others.items():
         content = encoded(table)
         with target.create(name) as sink:
             sink.write(content)
@@ -185,7 +204,7 @@ def _written(target: Target, segment: Segment, tables: Tables, facts: Facts) -> 
         write_groups(tables.groups, replace(facts, files=files), sink)
     groups = target.flush("groups")
     stem = f"{segment.name}-{groups.checksum:08x}"
-    for name in ("records", "keys", "groups"):
+    for name in (*files, "groups"):
         target.remove(f"{stem}.{name}.parquet")
         target.publish([(name, f"{stem}.{name}.parquet")])
     return groups.bytes + sum(each.size for each in files.values())

@@ -29,6 +29,7 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.threads import map_files
 from native_reader.summary.part import NAME, Part, read_part
+from native_reader.summary.texts import TEXTS
 from native_reader.summary.unfit import UNFIT, Unfit
 from native_reader.text import counted
 
@@ -112,20 +113,20 @@ def summarized(store: StoreFiles, predicate: Predicate, planning: Planning, end:
         return NOT_SUMMARIZED
     if planning.compares:
         return Summarized(why=("mode=PERMISSIVE compares each record with the entries that name it",))
-    is_known = knows(planning.returned, predicate)
-    if not (is_known or mentions(predicate, *_NARROWED) or any(map(keys_of, leaves(predicate)))):
+    may_know = knows(planning.returned, predicate)
+    if not (may_know or mentions(predicate, *_NARROWED) or any(map(keys_of, leaves(predicate)))):
         return Summarized(why=("no condition on topic, queue, queue offset, store time or key",))
     full = [segment for segment in store.segments[:-1] if segment.end <= end and not segment.is_packed]
     parts, topics = parts_in(uri_of(planning.summary), full), WantedTopics(store.uri, predicate)
-    found = map_files(partial(_covered, parts, topics, planning, is_known=is_known), full)
+    found = map_files(partial(_covered, parts, topics, planning), full)
     why = Counter(each for each in found if isinstance(each, str))
     lines = tuple(f"{counted(count, 'segment')}: {text}" for text, count in why.most_common())
     return Summarized({segment.base: each for segment, each in zip(full, found, strict=True) if isinstance(each, Covered)}, lines)
 
 
-def knows(returned: Collection[str] | None, predicate: Predicate) -> bool:
-    """Whether a part has all columns that a read returns or has conditions on."""
-    return returned is not None and {*returned, *(column.name for column in predicate.columns())} <= {*OF_GROUPS, *OF_RECORDS}
+def knows(returned: Collection[str] | None, predicate: Predicate, texts: Collection[str] = TEXTS) -> bool:
+    """Whether a part with these texts has all columns that a read returns or has conditions on."""
+    return returned is not None and {*returned, *(column.name for column in predicate.columns())} <= {*OF_GROUPS, *OF_RECORDS, *texts}
 
 
 def facts_of_segment(store: str, segment: Segment) -> dict[str, Known]:
@@ -175,7 +176,7 @@ class WantedTopics:
         return float(np.mean(may_be_true(self.without_keys, {**self.facts(segment), **group.facts, **group.slices(segment)})))
 
 
-def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Segment, *, is_known: bool) -> Covered | str:
+def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Segment) -> Covered | str:
     try:
         part = parts.part_of(segment)
         if part.facts.largest > planning.max_record_bytes:
@@ -185,6 +186,7 @@ def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Se
             raise Unfit("many")
     except Unfit as unfit:
         return unfit.said.text(UNFIT)
+    is_known = knows(planning.returned, topics.predicate, part.facts.texts)
     if is_known and (alone := _covered_alone(part, groups, topics, segment)) is not None:
         return alone
     records, size, may_match = 0.0, 0.0, False

@@ -17,6 +17,7 @@ from native_reader.summary.unfit import Unfit
 
 ROWS_AT_ONCE = 1 << 14
 """The rows of a row group: the least that is read."""
+_ENCODED = pa.dictionary(pa.int32(), pa.string())
 
 
 class PieceSums(NamedTuple):
@@ -64,8 +65,10 @@ class Pieces:
         self._bytes, self._loaded = np.zeros(content.size, np.uint8), set[int]()
         footer = len(content.starts) - 1
         self._load([footer])
-        self._file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._bytes)))
-        if self._file.schema_arrow.remove_metadata() != schema or _starts(self._file.metadata) != content.starts:
+        texts = [field.name for field in schema if field.type == pa.string()]
+        expected = pa.schema([field.with_type(_ENCODED) if field.name in texts else field for field in schema])
+        self._file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._bytes)), read_dictionary=texts)
+        if self._file.schema_arrow.remove_metadata() != expected or _starts(self._file.metadata) != content.starts:
             raise Unfit("contradiction")
 
     @property
@@ -78,7 +81,20 @@ class Pieces:
         self._load(range(len(self._content.starts)))
 
     def taken(self, rows: Numbers, columns: Sequence[str]) -> list[Numbers]:
-        """Columns of these rows, which ascend."""
+        """Columns of numbers of these rows, which ascend."""
+        table, places = self._with(rows, columns)
+        return [table[name].to_numpy()[places] for name in columns]
+
+    def texts(self, rows: Numbers, columns: Sequence[str]) -> list[pa.Array]:
+        """Columns of texts of these rows, which ascend; dictionary-encoded."""
+        table, places = self._with(rows, columns)
+        found = [table[name].unify_dictionaries().combine_chunks() for name in columns]
+        for each in found:
+            each.dictionary.validate(full=True)
+        return [each.take(pa.array(places)) for each in found]
+
+    def _with(self, rows: Numbers, columns: Sequence[str]) -> tuple[pa.Table, Numbers]:
+        """The row groups that have these rows, and where in them the rows are."""
         groups = rows // ROWS_AT_ONCE
         needed = groups[np.diff(groups, prepend=-1) > 0]
         if not len(rows) or rows[0] < 0 or rows[-1] >= self.rows:
@@ -87,7 +103,7 @@ class Pieces:
         places = np.searchsorted(needed, groups) * ROWS_AT_ONCE + rows % ROWS_AT_ONCE
         if len(table) <= int(places[-1]):
             raise Unfit("contradiction")
-        return [table[name].to_numpy()[places] for name in columns]
+        return table, places
 
     def near(self, column: str, wanted: Numbers) -> Mapping[str, Numbers]:
         """All columns of the row groups that may have one of these values, which ascend, in a column by which the rows are sorted."""
