@@ -8,9 +8,11 @@ from time import monotonic
 
 import numpy as np
 
+from native_reader.columns.batches import BatchBuilder
 from native_reader.columns.chunk import Columns
+from native_reader.columns.makers import encoded_hosts
 from native_reader.columns.rows import Rows
-from native_reader.columns.schema import COLUMNS, properties_of
+from native_reader.columns.schema import properties_of, schema_of
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import StoreDamaged
 from native_reader.export.target import Target
@@ -32,7 +34,7 @@ from native_reader.storage.window import ReadRate, Window
 from native_reader.summary.making import NOTHING, Place, Seen, Tables, encoded, tables_of, write_groups
 from native_reader.summary.part import VERSION, End, Facts, end_at
 from native_reader.summary.pieces import PieceSums
-from native_reader.summary.texts import TEXTS, TextCodes
+from native_reader.summary.texts import HOSTS, TEXTS, TextCodes
 from native_reader.text import counted, size_of
 from native_reader.verify.marks import Marks, new_marker
 
@@ -104,7 +106,9 @@ class _Pass:
         self._segment, self._is_live, self._rate = segment, is_live, rate
         self._pieces, self._places = list[Seen](), list[Place]()
         self._rows = 0
-        self._columns = Columns(TEXTS, "", segment.name, properties_of(TEXTS, EVERYTHING))
+        properties = [name for name in TEXTS if name not in HOSTS]
+        self._columns = Columns(properties, "", segment.name, properties_of(properties, EVERYTHING))
+        self._made = BatchBuilder(self._columns, schema_of(properties), 0)
         self._texts = {name: TextCodes() for name in TEXTS}
 
     def write(self, target: Target, done: Indexed) -> None:
@@ -170,9 +174,11 @@ class _Pass:
     def _add_texts(self, window: Window, records: Records) -> None:
         if len(records):
             chunk = self._columns.chunk(Rows(PaddedBuffer(window.u8, window.arrow), records))
-            for name, codes in self._texts.items():
-                if codes.is_small:
-                    codes.add(COLUMNS[name].make(chunk))
+            for _, batch in self._made.of(chunk):
+                for name in self._columns.names:
+                    self._texts[name].add(batch[name].dictionary_encode())
+            for name in HOSTS:
+                self._texts[name].add(encoded_hosts(chunk, name))
 
     def _keep(self, marks: Marks, opaque: list[Mask]) -> None:
         self._places += marks.places

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from native_reader.layout.record import Index
 
-TEXTS = ("tags", "born_host", "store_host", "lite_topic")
+HOSTS = "born_host", "store_host"
+TEXTS = ("tags", *HOSTS, "lite_topic")
 """Columns of messages that a part has, unless they have too many different values in its segment."""
 _MOST_VALUES, _MOST_CHARACTERS = 4096, 1 << 18
 _NULL = -1
@@ -23,18 +24,16 @@ class TextCodes:
         self.is_small = True
         """Whether there are few different values. If not, none is kept."""
 
-    def add(self, values: pa.Array) -> None:
-        """Add texts of the next records."""
-        encoded, before = values.dictionary_encode(), len(self._numbers)
+    def add(self, encoded: pa.DictionaryArray) -> None:
+        """Add the texts of the next records."""
+        if not self.is_small:
+            return
+        before = len(self._numbers)
         numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in encoded.dictionary.to_pylist()]
         self._characters += sum(map(len, list(self._numbers)[before:]))
         self._codes.append(np.array([*numbers, _NULL], np.int32)[encoded.indices.fill_null(_NULL).to_numpy(zero_copy_only=False)])
         if len(self._numbers) > _MOST_VALUES or self._characters > _MOST_CHARACTERS:
-            self.forget()
-
-    def forget(self) -> None:
-        """Keep nothing."""
-        self._numbers, self._codes, self.is_small = {}, [], False
+            self._numbers, self._codes, self.is_small = {}, [], False
 
     def column(self, order: Index) -> pa.Array:
         """The texts in another order."""
