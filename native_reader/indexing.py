@@ -184,7 +184,7 @@ class _Pass:
         self._places += marks.places
         position = marks.offset - self._segment.base - self._segment.frame
         odd = np.concatenate([*opaque, np.zeros(0, np.bool_)]) | (marks.flags & INNER_BATCH != 0)
-        keys = marks.key_row + self._rows, marks.key.astype(np.int32)
+        keys = marks.key_row + self._rows, marks.key_alone.astype(np.int32)
         self._pieces.append(Seen(position, marks.size, marks.time, marks.queue_offset, marks.flags, marks.place, odd, *keys))
         self._rows += len(position)
 

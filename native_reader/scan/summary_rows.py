@@ -19,7 +19,7 @@ from native_reader.plan.ways import BySummary
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.summary.part import Part, read_part
 from native_reader.summary.texts import TEXTS
-from native_reader.summary.unfit import Unfit
+from native_reader.summary.unfit import Unfit, reading_part
 
 _ROWS = 1 << 16
 _STORED = {
@@ -53,14 +53,10 @@ class SummaryRows:
         self._order: Index | None = None
         if not knows(self._names, EVERYTHING, part.facts.texts):
             raise Unfit("contradiction")
-        try:
+        with reading_part():
             self._by_group = self._columns_of_groups()
             if columns or not set(self._names) <= set(OF_GROUPS):
                 self._read(part)
-        except (pa.ArrowException, KeyError, OverflowError):
-            raise Unfit("contradiction") from None
-        except OSError:
-            raise Unfit("unreadable part") from None
 
     def _columns_of_groups(self) -> dict[str, pa.Array]:
         """The columns that have one value in each group."""

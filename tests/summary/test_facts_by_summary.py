@@ -189,7 +189,7 @@ def test_a_summary_in_the_store_is_refused(written: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("cat", "--topic", "orders", "--tag", "paid"),
+        ("cat", "--topic", "orders", "--tag", "shipped"),
         ("find", "--topic", "orders", "--queue", "1"),
         ("tail", "--topic", "invoices", "-n", "2"),
         ("diff", "--topic", "orders", "--each"),

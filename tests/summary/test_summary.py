@@ -138,6 +138,8 @@ def test_columns_that_the_summary_has_are_read_without_the_log(
         {"where": "queue_id = 1 AND store_timestamp > TIMESTAMP '2026-01-05 08:00:01Z'"},
         {"where": "NOT (topic = 'orders' OR record_size < 500) AND queue_offset > 3"},
         {"where": "inner_index IS NULL AND physical_offset > 300000"},
+        {"topic": "orders", "tags": "shipped"},
+        {"where": "tags IS NULL OR born_host LIKE '%1'"},
     )
     for question in conditions:
         ours, scanned = {"summary": folder, **question}, {"access": "scan", **question}
