@@ -241,6 +241,7 @@ class Group(NamedTuple):
     records: int
     bytes: int
     opaque: int
+    keyless: int
     times: tuple[int, int]
 
     @property
@@ -269,7 +270,7 @@ class Group(NamedTuple):
 def _groups_with(part: Part, hits: Numbers, topics: WantedTopics) -> list[Group]:
     """Of the groups whose topics may match, those that have these rows, and those with records whose keys are not known."""
     ends = np.cumsum(part.groups["records"].to_numpy())
-    odd = np.flatnonzero(part.groups["opaque"].to_numpy())
+    odd = np.flatnonzero(part.groups["keyless"].to_numpy())
     return groups_of(part, topics, np.union1d(odd, np.searchsorted(ends, hits, side="right")))
 
 
@@ -287,7 +288,7 @@ def groups_of(part: Part, topics: WantedTopics, among: Index | None = None) -> l
         if not row["opaque"]:  # the messages of an inner batch have numbers of their own
             facts["queue_offset"] = Within(row["first_queue_offset"], row["last_queue_offset"])
         times = row["first_time"], row["last_time"]
-        found.append(Group(facts, row["topic"], row["queue_id"], first, row["records"], row["bytes"], row["opaque"], times))
+        found.append(Group(facts, row["topic"], row["queue_id"], first, row["records"], row["bytes"], row["opaque"], row["keyless"], times))
     return found
 
 
@@ -341,7 +342,7 @@ def _hits(part: Part, topics: WantedTopics, segment: Segment) -> Numbers:
 def _rows_of(group: Group, hits: Numbers, topics: WantedTopics, segment: Segment) -> Numbers:
     """The rows of a group that are looked at."""
     stop = group.first + group.records
-    if not group.opaque and topics.has_keys and not topics.may_match(group, segment, without_keys=True):
+    if not group.keyless and topics.has_keys and not topics.may_match(group, segment, without_keys=True):
         return hits[np.searchsorted(hits, group.first) : np.searchsorted(hits, stop)]
     return np.arange(group.first, stop)
 
@@ -353,7 +354,7 @@ def _may_match(group: Group, topics: WantedTopics, segment: Segment, of_records:
     if len(times) and -_MOST_MILLISECONDS <= times.min() <= times.max() <= _MOST_MILLISECONDS:
         facts["store_timestamp"] = Within(times * 1000, times * 1000, nullable=True)
     chosen = may_be_true(topics.predicate, facts)
-    if topics.has_keys and not group.opaque:
+    if topics.has_keys and not group.keyless:
         chosen = np.where(is_hit, chosen, may_be_true(topics.without_keys, facts))
     result: Mask = np.broadcast_to(chosen, len(positions))
     return result

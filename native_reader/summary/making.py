@@ -29,12 +29,13 @@ class Seen(NamedTuple):
     flags: Ints
     place: Ints
     opaque: Mask
+    keyless: Mask
     key_row: Ints
     key: Ints
 
 
 _WIDE, _NARROW = np.empty(0, np.int64), np.empty(0, np.int32)
-NOTHING = Seen(_WIDE, _NARROW, _WIDE, _WIDE, _NARROW, _NARROW, np.empty(0, np.bool_), _WIDE, _NARROW)
+NOTHING = Seen(_WIDE, _NARROW, _WIDE, _WIDE, _NARROW, _NARROW, np.empty(0, np.bool_), np.empty(0, np.bool_), _WIDE, _NARROW)
 
 
 class Tables(NamedTuple):
@@ -64,7 +65,7 @@ def _groups(seen: Seen, order: Index, places: Sequence[Place]) -> pa.Table:
     firsts = (np.cumsum(counts) - counts)[present]
     columns = [pa.array([places[place][0] for place in present.tolist()], pa.binary())]
     columns += [np.array([places[place][1] for place in present.tolist()], np.int64), counts[present]]
-    columns += [_reduced(np.add, values[order], firsts) for values in (seen.size, seen.opaque.astype(np.int64))]
+    columns += [_reduced(np.add, values[order].astype(np.int64), firsts) for values in (seen.size, seen.opaque, seen.keyless)]
     for values in (seen.time, seen.queue_offset):
         columns += [_reduced(each, values[order], firsts) for each in (np.minimum, np.maximum)]
     return pa.table(columns, schema=GROUPS)

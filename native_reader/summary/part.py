@@ -30,11 +30,12 @@ from native_reader.summary.unfit import Unfit
 GROUPS = pa.schema(
     [
         ("topic", pa.binary()),
-        *((name, pa.int64()) for name in ("queue_id", "records", "bytes", "opaque")),
+        *((name, pa.int64()) for name in ("queue_id", "records", "bytes", "opaque", "keyless")),
         *((name, pa.int64()) for name in ("first_time", "last_time", "first_queue_offset", "last_queue_offset")),
     ]
 )
-"""`bytes`: without frames. `opaque`: how many records may have keys or queue offsets that are not here. Times are in milliseconds."""
+"""`bytes`: without frames. `opaque`: how many records have messages inside, or odd properties. `keyless`: of how many the keys may be
+missing. Times are in milliseconds."""
 RECORDS = pa.schema([(name, pa.int64()) for name in ("position", "size", "time", "queue_offset", "flags")])
 KEYS = pa.schema([(name, pa.int64()) for name in ("hash", "row")])
 
