@@ -279,9 +279,11 @@ def groups_of(part: Part, topics: WantedTopics, among: Index | None = None) -> l
     groups, counts = part.groups, part.groups["records"].to_numpy()
     firsts = np.cumsum(counts) - counts
     among = np.arange(len(groups)) if among is None else among
+    if not len(among):
+        return []
     names = groups["topic"].take(pa.array(among)).combine_chunks().dictionary_encode()
     wanted = np.array([topics.facts_of(name) is not None for name in names.dictionary.to_pylist()], np.bool_)
-    chosen = among[wanted[names.indices.to_numpy()]] if len(among) else among
+    chosen = among[wanted[names.indices.to_numpy()]]
     found = []
     for first, row in zip(firsts[chosen].tolist(), groups.take(chosen).to_pylist(), strict=True):
         facts = {**(topics.facts_of(row["topic"]) or {}), "queue_id": exactly(row["queue_id"])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from native_reader.summary.unfit import Unfit
 
 ROWS_AT_ONCE = 1 << 14
 """The rows of a row group: the least that is read."""
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _ENCODED = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -30,7 +32,8 @@ class PieceSums(NamedTuple):
     @staticmethod
     def of(encoded: bytes | pa.Buffer) -> PieceSums:
         """That of a whole file."""
-        starts = _starts(pq.ParquetFile(pa.BufferReader(encoded)).metadata)
+        metadata = pq.ParquetFile(pa.BufferReader(encoded)).metadata
+        starts = (0, *(_end(metadata, group) for group in range(metadata.num_row_groups)))
         view = memoryview(encoded)
         return PieceSums(len(encoded), starts, tuple(zlib.crc32(view[start:stop]) for start, stop in pairwise((*starts, len(encoded)))))
 
@@ -43,13 +46,10 @@ class PieceSums(NamedTuple):
         return PieceSums(size, starts, checksums)
 
 
-def _starts(metadata: Any) -> tuple[int, ...]:
-    """Where each row group and the footer start. The bytes before the first row group belong to it."""
-    columns = [
-        [metadata.row_group(group).column(column) for column in range(metadata.num_columns)] for group in range(metadata.num_row_groups)
-    ]
-    ends = [max(_begin(column) + column.total_compressed_size for column in group) for group in columns]
-    return (0, *ends)
+def _end(metadata: Any, group: int) -> int:
+    """Where a row group ends, and the next one or the footer starts. The bytes before the first row group belong to it."""
+    columns = [metadata.row_group(group).column(column) for column in range(metadata.num_columns)]
+    return max(_begin(column) + int(column.total_compressed_size) for column in columns)
 
 
 def _begin(column: Any) -> int:
@@ -68,7 +68,7 @@ class Pieces:
         texts = [field.name for field in schema if field.type == pa.string()]
         expected = pa.schema([field.with_type(_ENCODED) if field.name in texts else field for field in schema])
         self._file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._bytes)), read_dictionary=texts)
-        if self._file.schema_arrow.remove_metadata() != expected or _starts(self._file.metadata) != content.starts:
+        if self._file.schema_arrow.remove_metadata() != expected or self._file.metadata.num_row_groups != footer:
             raise Unfit("contradiction")
 
     @property
@@ -107,16 +107,26 @@ class Pieces:
 
     def near(self, column: str, wanted: Numbers) -> Mapping[str, Numbers]:
         """All columns of the row groups that may have one of these values, which ascend, in a column by which the rows are sorted."""
-        at, groups = self._file.schema_arrow.get_field_index(column), list[int]()
-        for group in range(self._file.metadata.num_row_groups if len(wanted) else 0):
-            bounds = self._file.metadata.row_group(group).column(at).statistics
-            if bounds is None or np.searchsorted(wanted, bounds.min) < np.searchsorted(wanted, bounds.max, side="right"):
+        metadata, at = self._file.metadata, self._file.schema_arrow.get_field_index(column)
+
+        def bounds(group: int) -> tuple[int, int]:
+            known = metadata.row_group(group).column(at).statistics
+            return (known.min, known.max) if known is not None else (_LEAST, _MOST)
+
+        groups, every = list[int](), range(metadata.num_row_groups)
+        for value in wanted.tolist():  # few
+            for group in every[bisect_left(every, value, key=lambda group: bounds(group)[1]) :]:
+                if bounds(group)[0] > value:
+                    break
                 groups.append(group)
+        groups = sorted(set(groups))
         table = self._read(groups, self._file.schema_arrow.names)
         return {name: table[name].to_numpy() for name in table.column_names}
 
     def _read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
         self._load(groups)
+        if any(_end(self._file.metadata, group) != self._content.starts[group + 1] for group in groups):
+            raise Unfit("contradiction")
         return self._file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
 
     def _load(self, pieces: Sequence[int]) -> None:

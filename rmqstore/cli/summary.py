@@ -21,10 +21,9 @@ def has_conditions(asked: Asked) -> bool:
 def complete(asked: Asked, store: Store) -> None:
     """Write the parts that the summary lacks, if it is in a local folder. What prevents it is told."""
     import native_reader
-    from native_reader.storage.paths import uri_of
 
     folder = asked.options.get("summary")
-    if not isinstance(folder, str) or not uri_of(folder).startswith("file:"):
+    if not isinstance(folder, str) or ("://" in folder and not folder.startswith("file://")):
         return
     for one in store.one_by_one():
         try:
