@@ -205,3 +205,16 @@ def test_other_commands_say_the_same_with_a_summary(written: tuple[Path, Path], 
     with_summary, without = run(name, store, *others, *more, "--summary", folder), run(name, store, *others, *more)
     assert (with_summary.code, with_summary.out) == (without.code, without.out)
     assert without.out != ""
+
+
+def test_a_part_of_another_version_is_not_used_and_written_again(
+    written: tuple[Path, Path], summary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("native_reader.summary.part.VERSION", 99)
+    monkeypatch.setattr("native_reader.indexing.VERSION", 99)
+    store = nr.open(written[0])
+    assert "no summary 3 segments: another version of rmqstore wrote its part" in str(
+        store.messages(topic="orders", summary=summary).explain()
+    )
+    assert len(store.index(summary).written) == 3
+    assert "another version" not in str(store.messages(topic="orders", summary=summary).explain())
