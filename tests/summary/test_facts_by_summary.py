@@ -179,6 +179,15 @@ def test_a_summary_that_cannot_be_written_is_a_warning(written: tuple[Path, Path
     assert (ran.code, ran.out) == (0, run("stat", written[0]).out)
 
 
+def test_a_summary_in_another_storage_is_only_used(written: tuple[Path, Path], summary: Path) -> None:
+    min(summary.glob("*.groups.parquet")).unlink()
+    before = sorted(summary.iterdir())
+    ran = run("stat", written[0], "--summary", f"{FaultyStorage(summary.parent.as_uri()).url}/{summary.name}")
+    assert (ran.code, ran.out) == (0, run("stat", written[0]).out)
+    assert "summary" not in ran.err
+    assert sorted(summary.iterdir()) == before
+
+
 def test_a_summary_in_the_store_is_refused(written: tuple[Path, Path]) -> None:
     ran = run("stat", written[0], "--summary", written[0] / "summary")
     assert ran.code == 2
