@@ -331,6 +331,7 @@ class Store:
         disk_free: int | str | None = None,
         file_reserved_time: int | None = None,
         verify: bool = False,
+        summary: LocalPath | None = None,
         jobs: int = 1,
         progress: Watch = False,
         **options: Any,
@@ -343,6 +344,7 @@ class Store:
             disk_free: The free space of the broker's disk, if this store is a copy; by default that of the disk with the store.
             file_reserved_time: The hours for which the broker keeps a segment; by default `fileReservedTime` of `broker_conf`, else 72.
             verify: Check all files against each other, too, which reads the log a second time.
+            summary: The folder of a summary, which `index` wrote: the segments that it covers are not read, but for a few messages.
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`.
             **options: Those that all tables take, without `columns`, `where` and `time_zone`.
@@ -365,6 +367,7 @@ class Store:
 
         files, reading = self._one("a report"), _checked("report", _OF_WHOLE_STORES, options)
         how = {"verify": verify, "jobs": whole("jobs", jobs, 1, MOST_JOBS), "progress": progress, "options": reading}
+        how["summary"] = MessageOptions(summary=summary).values["summary"]
         of_broker = {
             "reserved": reserved_of(file_reserved_time, self._broker_conf),
             "configured": configured_identity(self._broker_conf),

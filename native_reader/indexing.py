@@ -8,14 +8,21 @@ from time import monotonic
 
 import numpy as np
 
+from native_reader.columns.batches import BatchBuilder
+from native_reader.columns.chunk import Chunk, Columns
+from native_reader.columns.makers import encoded_hosts
+from native_reader.columns.rows import Rows, unwrapped
+from native_reader.columns.schema import properties_of, schema_of
+from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import StoreDamaged
 from native_reader.export.target import Target
-from native_reader.layout.properties import CRC_NAME, CRC_SIZE, VALUE_END
+from native_reader.layout.properties import CRC_NAME, CRC_SIZE, KEYS, KEYS_SEPARATOR, UNIQ_KEY, VALUE_END
 from native_reader.layout.record import INNER_BATCH, Bytes, Mask, Records, unsigned_at
 from native_reader.log.witness import is_live
 from native_reader.plan.ends import find_ends
 from native_reader.plan.planning import Planning
 from native_reader.plan.summarized import parts_in
+from native_reader.predicate.tree import EVERYTHING
 from native_reader.records.report import Account
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.progress import Meter, Watch
@@ -27,11 +34,14 @@ from native_reader.storage.window import ReadRate, Window
 from native_reader.summary.making import NOTHING, Place, Seen, Tables, encoded, tables_of, write_groups
 from native_reader.summary.part import VERSION, End, Facts, end_at
 from native_reader.summary.pieces import PieceSums
+from native_reader.summary.texts import HOSTS, TEXTS, TextCodes
 from native_reader.text import counted, size_of
+from native_reader.verify.hashes import Texts, positive, words_of
 from native_reader.verify.marks import Marks, new_marker
 
 _MARKED_AT_ONCE = 1 << 17
 _HASHED_DAMAGE = 64 << 10
+_MOST_DECOMPRESSED = 64 << 20
 _LABEL = int.from_bytes(CRC_NAME, "little")
 
 
@@ -91,6 +101,38 @@ def index(store: StoreFiles, path: LocalPath, progress: Watch = False, rate: int
     return done
 
 
+class _InnerKeys:
+    """The keys of messages inside batches. `add` gets all records of a segment."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._begin = segment.base + segment.frame
+        self._columns = Columns((), "", segment.name, (KEYS, UNIQ_KEY))
+        self._batches, self._offsets, self._hashes = ([np.empty(0, np.int64)] for _ in range(3))
+
+    def add(self, rows: Rows) -> None:
+        """Add records."""
+        batches = rows.records.with_flag(INNER_BATCH)
+        for piece in unwrapped(rows.where(batches), _MOST_DECOMPRESSED) if len(batches) else ():
+            if piece.is_inner is not None and piece.is_inner.any():
+                self._add_messages(self._columns.chunk(piece.where(piece.is_inner)))
+
+    def _add_messages(self, messages: Chunk) -> None:
+        offsets = messages.heads["physical_offset"].astype(np.int64)
+        self._batches.append(np.unique(offsets))
+        unique, keys = messages.property(UNIQ_KEY), messages.property(KEYS)
+        words, rows = words_of(keys, ord(KEYS_SEPARATOR))
+        has_unique = np.flatnonzero(unique.is_valid().to_numpy(zero_copy_only=False))
+        self._offsets += [offsets[has_unique], offsets[rows]]
+        self._hashes += [positive(Texts.of(unique).hashes()[0])[has_unique], positive(words.hashes()[0])]
+
+    def added_to(self, seen: Seen) -> Seen:
+        """The same, with these keys. The keys of these batches are then known."""
+        positions, batches = (np.concatenate(each) - self._begin for each in (self._offsets, self._batches))
+        keys = np.concatenate((seen.key, np.concatenate(self._hashes).astype(np.int32)))
+        rows = np.concatenate((seen.key_row, np.searchsorted(seen.position, positions)))
+        return seen._replace(key=keys, key_row=rows, keyless=seen.keyless & ~np.isin(seen.position, batches))
+
+
 class _Pass:
     """One pass over a segment."""
 
@@ -98,6 +140,11 @@ class _Pass:
         self._segment, self._is_live, self._rate = segment, is_live, rate
         self._pieces, self._places = list[Seen](), list[Place]()
         self._rows = 0
+        self._inner = _InnerKeys(segment)
+        properties = [name for name in TEXTS if name not in HOSTS]
+        self._columns = Columns(properties, "", segment.name, properties_of(properties, EVERYTHING))
+        self._made = BatchBuilder(self._columns, schema_of(properties), 0)
+        self._texts = {name: TextCodes() for name in TEXTS}
 
     def write(self, target: Target, done: Indexed) -> None:
         """Read the segment, and write its part."""
@@ -108,11 +155,14 @@ class _Pass:
             has_damage = account.record_bytes + account.blank_bytes != segment.size
             if has_damage:
                 self._pieces.clear()
-            seen = Seen._make(map(np.concatenate, zip(NOTHING, *self._pieces, strict=True)))
+                self._inner = _InnerKeys(segment)
+                self._texts.clear()
+            texts = {name: codes for name, codes in self._texts.items() if codes.is_small}
+            seen = self._inner.added_to(Seen._make(map(np.concatenate, zip(NOTHING, *self._pieces, strict=True))))
             first = int(seen.size[0]) + segment.frame if len(seen.size) else 0
             ends = (end_at(file, 0, _HASHED_DAMAGE),) if has_damage else (end_at(file, 0, first), end_at(file, *last))
-        facts = self._facts(account, written, ends, largest, has_damage=has_damage)
-        done.bytes_written += _written(target, segment, tables_of(seen, self._places), facts)
+        facts = replace(self._facts(account, written, ends, largest, has_damage=has_damage), texts=tuple(texts))
+        done.bytes_written += _written(target, segment, tables_of(seen, self._places, texts), facts)
         done.bytes_read += segment.size
         done.written.append(segment.name)
         done.damaged += [segment.name] if has_damage else []
@@ -132,6 +182,7 @@ class _Pass:
             blank_bytes=account.blank_bytes,
             largest=largest,
             ends=ends,
+            texts=(),
             files={},
         )
 
@@ -147,6 +198,9 @@ class _Pass:
                 for records, _ in walk:
                     largest = max(largest, records.largest)
                     opaque.append(_opaque(window.u8, records))
+                    rows = Rows(PaddedBuffer(window.u8, window.arrow), records)
+                    self._add_texts(rows)
+                    self._inner.add(rows)
                     if marker.add(window.u8, records) >= _MARKED_AT_ONCE:
                         self._keep(Marks._make(marker.taken()), opaque)
                         opaque = []
@@ -155,12 +209,21 @@ class _Pass:
         self._keep(Marks._make(marker.taken()), opaque)
         return walk.account, walk.last_record or (0, 0), largest
 
+    def _add_texts(self, rows: Rows) -> None:
+        if len(rows):
+            chunk = self._columns.chunk(rows)
+            for _, batch in self._made.of(chunk):
+                for name in self._columns.names:
+                    self._texts[name].add(batch[name].dictionary_encode())
+            for name in HOSTS:
+                self._texts[name].add(encoded_hosts(chunk, name))
+
     def _keep(self, marks: Marks, opaque: list[Mask]) -> None:
         self._places += marks.places
         position = marks.offset - self._segment.base - self._segment.frame
         odd = np.concatenate([*opaque, np.zeros(0, np.bool_)]) | (marks.flags & INNER_BATCH != 0)
-        keys = marks.key_row + self._rows, marks.key.astype(np.int32)
-        self._pieces.append(Seen(position, marks.size, marks.time, marks.queue_offset, marks.flags, marks.place, odd, *keys))
+        keys = marks.key_row + self._rows, marks.key_alone.astype(np.int32)
+        self._pieces.append(Seen(position, marks.size, marks.time, marks.queue_offset, marks.flags, marks.place, odd, odd, *keys))
         self._rows += len(position)
 
 
@@ -175,7 +238,7 @@ def _opaque(u8: Bytes, records: Records) -> Mask:
 def _written(target: Target, segment: Segment, tables: Tables, facts: Facts) -> int:
     """Write the files of a part, that of groups last: without it, the others are no part. Returns their size."""
     files = dict[str, PieceSums]()
-    for name, table in (("records", tables.records), ("keys", tables.keys)):
+    for name, table in tables.others.items():
         content = encoded(table)
         with target.create(name) as sink:
             sink.write(content)
@@ -185,7 +248,7 @@ def _written(target: Target, segment: Segment, tables: Tables, facts: Facts) -> 
         write_groups(tables.groups, replace(facts, files=files), sink)
     groups = target.flush("groups")
     stem = f"{segment.name}-{groups.checksum:08x}"
-    for name in ("records", "keys", "groups"):
+    for name in (*files, "groups"):
         target.remove(f"{stem}.{name}.parquet")
         target.publish([(name, f"{stem}.{name}.parquet")])
     return groups.bytes + sum(each.size for each in files.values())

@@ -299,7 +299,7 @@ class Marker:
         """What was added since the last call: the fields of `Marks`."""
         groups, places, light_queues = self._own.taken()
         columns = list[Any]()
-        for content, kind, width in zip(groups, (np.int64, np.int32, np.int64, np.int64), (3, 7, 2, 3), strict=True):
+        for content, kind, width in zip(groups, (np.int64, np.int32, np.int64, np.int64), (3, 7, 3, 3), strict=True):
             columns += list(np.frombuffer(content, kind).reshape(width, -1))
         return *columns, places, light_queues
 

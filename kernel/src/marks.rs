@@ -31,8 +31,8 @@ pub struct Marker {
     /// Size, number of topic and queue, hash of the tag, hash of the tag as a key, flags, 1 if there is a delay level, and how many
     /// messages it holds, or UNKNOWN.
     ints: Vec<[i32; 7]>,
-    /// The record and the hash of each key, in the order in which a broker indexes them.
-    keys: Vec<[i64; 2]>,
+    /// The record of each key, its hash as the index has it, and that of the key alone, in the order in which a broker indexes them.
+    keys: Vec<[i64; 3]>,
     /// The record, the queue's number, and the record's number there or UNKNOWN, of each light queue that a record names.
     lights: Vec<[i64; 3]>,
     light_queues: Numbered,
@@ -82,7 +82,8 @@ impl Marker {
         let (topic, number) = self.places.number(bytes, place);
         for key in once(found.unique).chain(found.keys.split(|&byte| byte == b' ')) {
             if !key.is_empty() {
-                self.keys.push([row, positive(hash_after(topic.before_key, key)).into()]);
+                let hashes = [topic.before_key, 0].map(|before| positive(hash_after(before, key)).into());
+                self.keys.push([row, hashes[0], hashes[1]]);
             }
         }
         for (name, number) in found.lights() {
@@ -324,7 +325,7 @@ mod tests {
         let bytes = record(0, b"\x02TAGS\x01z", b"t", properties, 0);
         let marker = marker_of(&bytes);
         let key = |text: &str| i64::from(java(text).abs());
-        assert_eq!(marker.keys, [[0, key("t#u")], [0, key("t#x")], [0, key("t#y")]]);
+        assert_eq!(marker.keys, ["u", "x", "y"].map(|each| [0, key(&format!("t#{each}")), key(each)]));
         assert_eq!(marker.ints[0][1..], [0, java("b"), java("t#T#b").abs(), 0, 1, 1]);
         assert_eq!(marker.longs, [[0, 0, 9]]);
     }

@@ -34,6 +34,7 @@ from native_reader.scan.progress import Watch
 from native_reader.sides.deleted import DeletedInAll
 from native_reader.start import Start, may_start
 from native_reader.start.age import RESERVED
+from native_reader.storage.local import LocalPath
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.usage import Usage, disk_of, usage_of
@@ -49,7 +50,7 @@ class ReportSettings:
 
     `disk`: the disk that the store is on, if it is the broker's. Here, because the same settings give the same page.
     `options`: of all reads; all tables must take them. `reserved`: the hours for which the broker keeps a segment. `configured`: what
-    its configuration file says of the broker.
+    its configuration file says of the broker. `summary`: its folder.
     """
 
     now: int
@@ -63,6 +64,7 @@ class ReportSettings:
     configured: Identity = UNKNOWN
     options: Mapping[str, Any] = field(default_factory=dict)
     progress: Watch = False
+    summary: LocalPath | None = None
 
     @property
     def shift(self) -> int:
@@ -179,10 +181,11 @@ def settings_of(files: StoreFiles, now: Instant | None, time_zone: str, disk_fre
 def gather(files: StoreFiles, settings: ReportSettings, version: str | None = None) -> Facts:
     """Read the store. The log is read once, and of it once more what waits, is undecided or dead; with `verify`, all of it twice.
 
+    What a summary covers is not read, but for messages in batches and those that wait, are undecided or dead.
     `version`: the oldest that can have written the store, if something shows it.
     """
     tables = Tables(files, settings.jobs, settings.options, settings.progress)
-    log = read_log(tables, settings.now, settings.shift)
+    log = read_log(tables, settings.now, settings.shift, settings.summary)
     planning = MessageOptions(**LENIENT, **settings.options).planning()
     request = TableRequest((files,), planning, seen={files.uri: log.seen.nothing})  # so the end is not searched again
     missing = (*missing_in(request), *lost_of(request))

@@ -17,8 +17,13 @@ from native_reader.layout.record import Numbers
 from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import CheckedEnd
+from native_reader.plan.split import Split
+from native_reader.plan.ways import BySummary
 from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.records.report import SegmentReport
+from native_reader.storage.local import LocalPath
+from native_reader.summary.part import read_part
+from native_reader.summary.unfit import Unfit
 from native_reader.sums import Tally, addresses, measures
 
 COLUMNS = (
@@ -32,6 +37,7 @@ SIZES = (256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 EARLIEST = 1_262_304_000_000_000
 """2010, before the first RocketMQ, in microseconds. Earlier times are wrong."""
 _ROWS, _BYTES = 1 << 16, 32 << 20
+_END = 2**63 - 1
 _SUMS = ("bytes", "messages", "records")
 
 
@@ -49,6 +55,8 @@ class LogFacts:
     messages: int = 0
     host: str | None = None
     """That of the first message."""
+    bytes_known: int = 0
+    """Bytes of the segments that a summary covers."""
     first: int | None = None
     last: int | None = None
     wrong_times: int = 0
@@ -56,11 +64,12 @@ class LogFacts:
     damage: Damages = NO_DAMAGE
     bytes_read: int = 0
     seen: Seen = field(default_factory=Seen)
+    _begin: int = _END
+    """Where the first message is."""
 
     def add(self, rows: pa.Table, latest: int) -> None:
         """Add messages with COLUMNS. Store times after `latest` are wrong."""
-        if self.host is None:
-            self.host = next(iter(addresses(rows["store_host"].slice(0, 1)).to_pylist()), None)
+        self._add_host(rows)
         stored = rows["store_timestamp"].cast(pa.int64())
         is_plausible = pc.fill_null(pc.and_(pc.greater_equal(stored, EARLIEST), pc.less_equal(stored, latest)), False)
         times = pc.if_else(is_plausible, stored, None)
@@ -78,6 +87,13 @@ class LogFacts:
         self._add_sizes(sizes[is_record])
         self.seen.add(rows, is_record)
 
+    def _add_host(self, rows: pa.Table) -> None:
+        offsets = rows["physical_offset"].to_numpy()
+        if len(offsets) and int(offsets.min()) < self._begin:  # messages of batches can come before others
+            first = int(np.argmin(offsets))
+            self._begin = int(offsets[first])
+            (self.host,) = addresses(rows["store_host"].slice(first, 1)).to_pylist()
+
     def _add_times(self, times: Numbers, sizes: Numbers) -> None:
         if len(times):
             first, last = int(times.min()), int(times.max())
@@ -91,9 +107,9 @@ class LogFacts:
         np.add.at(self.size_bytes, classes, sizes)
 
 
-def read_log(tables: Tables, now: int, shift: int) -> LogFacts:
+def read_log(tables: Tables, now: int, shift: int, summary: LocalPath | None = None) -> LogFacts:
     """One pass. Damage is skipped and listed. `now`, `shift`: microseconds; `shift` is the offset of the time zone."""
-    scan = Scan((tables.files,), MessageOptions(columns=COLUMNS, **LENIENT, **tables.options))
+    scan = Scan((tables.files,), MessageOptions(columns=COLUMNS, summary=summary, **LENIENT, **tables.options))
     plan = scan.plan()
     ((uri, end),) = plan.ends
     seen = Seen(CheckedEnd(end, dict(plan.stale).get(uri, 0), next(iter(plan.lost), None)))
@@ -102,8 +118,24 @@ def read_log(tables: Tables, now: int, shift: int) -> LogFacts:
     for rows in _slabs(iter(run)):
         facts.add(rows, now + DAY)
     report = run.report
-    facts.accounts, facts.damage, facts.bytes_read = report.segments, Damages.of(report.damage), report.bytes_read
+    known = {split.segment.uri: account for split in plan.splits if (account := _account_of(split)) is not None}
+    facts.accounts = tuple(known.get(each.segment, each) if each.unread_bytes else each for each in report.segments)
+    facts.damage, facts.bytes_read = Damages.of(report.damage), report.bytes_read
+    facts.bytes_known = sum(account.size for account in known.values())
     return facts
+
+
+def _account_of(split: Split) -> SegmentReport | None:
+    """The account of a segment as its part of a summary has it; None if there is none, or if it no longer fits."""
+    if not isinstance(split.way, BySummary):
+        return None
+    segment = split.segment
+    try:
+        facts = read_part(split.way.part, segment).facts
+    except Unfit:
+        return None
+    sizes = {"record_bytes": facts.record_bytes, "blank_bytes": facts.blank_bytes}
+    return SegmentReport(segment.uri, segment.base, segment.size, facts.records, **sizes)
 
 
 def _slabs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

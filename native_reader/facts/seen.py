@@ -45,7 +45,7 @@ class Seen:
         self._counts = dict.fromkeys(_TOPICS, 0)
 
     def add(self, rows: pa.Table, is_record: NDArray[np.bool_]) -> None:
-        """Add messages with COLUMNS, in log order. `is_record`: which of them are the first of their record."""
+        """Add messages with COLUMNS. `is_record`: which of them are the first of their record."""
         pairs = np.stack([rows[name].to_numpy().astype(np.int64) for name in ("physical_offset", "record_size")], axis=1)
         for name, topics in _TOPICS.items():
             is_wanted = pc.is_in(rows["topic"], pa.array(topics, pa.string())).to_numpy() & is_record
@@ -72,4 +72,5 @@ class Seen:
         if self._counts[table] > MOST_PLACES:
             return None
         pairs = np.concatenate([np.empty((0, 2), np.int64), *self._pairs[table]])
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]  # with a summary, batches come before others
         return Places(self._end, pairs[:, 0].copy(), pairs[:, 1].copy())

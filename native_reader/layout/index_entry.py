@@ -37,7 +37,12 @@ Numbers = TypeVar("Numbers", int, NDArray[np.int64])
 
 def key_hash(topic: str, key: str) -> int:
     """The hash that the index stores for a key of a topic."""
-    code = java_hash(f"{topic}#{key}")
+    return text_hash(f"{topic}#{key}")
+
+
+def text_hash(text: str) -> int:
+    """Java's hash of a text, without a sign as the index stores it."""
+    code = java_hash(text)
     return 0 if code == _LEAST else abs(code)
 
 

@@ -12,8 +12,10 @@ The planner then skips segments, queues and records by this predicate as by any 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -23,10 +25,10 @@ from native_reader.layout.properties import KEYS_SEPARATOR
 from native_reader.plan.claims import facts_of_topic
 from native_reader.plan.planning import Planning
 from native_reader.plan.ways import SCAN, TRUST
-from native_reader.predicate.outcomes import NoneOf, exactly, may_be_true
+from native_reader.predicate.outcomes import NoneOf, Within, exactly, may_be_true
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten, values_of
 from native_reader.sides.batch_topics import has_queues, topics_with_batches
-from native_reader.sides.index import Hits, index_files, search
+from native_reader.sides.index import Hits, IndexFile, begin_of, index_files, search
 from native_reader.sides.index_database import index_database, search_database
 from native_reader.sides.queues import topics_in
 from native_reader.sides.trusted import check_files, check_trusted_files
@@ -37,6 +39,7 @@ from native_reader.text import counted
 from native_reader.tuning import TUNING
 
 BY_KEY = "the index has all matching records"
+_LAST = 2**63 - 1
 _OFFSET = Column("physical_offset")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _OFFSET_ID = re.compile("(?:[0-9A-F]{32}|[0-9A-F]{56})")
@@ -86,7 +89,8 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     keys = sorted({key for leaf in leaves(predicate) for key in keys_of(leaf)})
     if access == SCAN or not keys:
         return KeyLookup(of_ids)
-    files, database = index_files(store.index, planning.max_hash_slot_num), index_database(store.uri)
+    may_match = partial(_may_match, store, predicate)
+    files, database = _until(index_files(store.index, planning.max_hash_slot_num), may_match), index_database(store.uri)
     if not files and database is None:
         return KeyLookup(of_ids, why=("there are no index files",))
     topics, log = _Candidates(store, predicate), (store.first_record, end)
@@ -112,7 +116,11 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
         lookup = replace(
             lookup,
             may_lack_ids=may_lack_ids,
-            uncovered=evidence.uncovered_without_ids if may_lack_ids else evidence.uncovered,
+            uncovered=tuple(
+                (start, stop)
+                for start, stop in (evidence.uncovered_without_ids if may_lack_ids else evidence.uncovered)
+                if may_match(start, stop - 1)
+            ),
             unknown_topics=topics.may_be_unknown,
             batches=tuple(topics_with_batches(store, topics.names, topics.configured, end, by_records=not topics.may_be_unknown)),
             without_queues=tuple(name for name in topics.names if not any(has_queues(directory, name) for directory in store.queues)),
@@ -122,6 +130,26 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     hits, checked = evidence.hits, evidence.checked
     lookup = replace(lookup, hits=tuple(np.unique(hits.offsets[checked.keys > 0]).tolist()))
     return replace(lookup, predicate=rewritten(of_ids, _RowsOfCondition(hits.where(checked.sizes != 0), hashes, topics.names, lookup).of))
+
+
+def _until(files: list[IndexFile], may_match: Callable[[int, int], bool]) -> list[IndexFile]:
+    """The files that begin before the last row, and the next one. They are in log order, so few headers are read.
+
+    Those before the first row stay: a prepared message in them matters for all that follows it. If a header is wrong, more is read.
+    """
+    if may_match(_LAST, _LAST):
+        return files
+
+    def is_after(file: IndexFile) -> bool:
+        begin = begin_of(file)
+        return begin is not None and not may_match(begin, _LAST)
+
+    return files[: bisect_left(files, True, key=is_after) + 1]
+
+
+def _may_match(store: StoreFiles, predicate: Predicate, first: int, last: int) -> bool:
+    """Whether records at these offsets may match."""
+    return bool(may_be_true(predicate, {"store": exactly(store.uri), "physical_offset": Within(first, last)}))
 
 
 def may_use_index(predicate: Predicate) -> bool:

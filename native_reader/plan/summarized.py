@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from native_reader.layout.index_entry import key_hash
-from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
+from native_reader.layout.index_entry import text_hash
+from native_reader.layout.record import SMALLEST_RECORD, Index, Mask, Numbers
 from native_reader.plan.claims import ORIGINS, facts_of_topic
 from native_reader.plan.estimate import Costs, costs_of_positions
 from native_reader.plan.keys import at_offsets, by_id, keys_of, offsets_of
 from native_reader.plan.planning import Planning
-from native_reader.plan.ways import ALONE, SCAN, SUMMARY
+from native_reader.plan.ways import ALONE, SCAN, SUMMARY, BySummary
 from native_reader.predicate.outcomes import Known, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import Predicate, leaves, rewritten
 from native_reader.storage.paths import uri_of
@@ -29,7 +29,8 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.threads import map_files
 from native_reader.summary.part import NAME, Part, read_part
-from native_reader.summary.unfit import UNFIT, Unfit
+from native_reader.summary.texts import TEXTS
+from native_reader.summary.unfit import UNFIT, Unfit, reading_part
 from native_reader.text import counted
 
 OF_GROUPS = ("store", "segment", "topic", "queue_id")
@@ -38,6 +39,8 @@ OF_RECORDS = ("physical_offset", "queue_offset", "store_timestamp", "record_size
 _NARROWED = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "store_timestamp")
 _SLICES = 16
 _MOST_GROUPS = 2_000
+_MOST_ROWS = 1_000
+_MOST_OFFSET = 2**63 - 1
 _MOST_MILLISECONDS = 2**62 // 1000
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -45,7 +48,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 class Covered(NamedTuple):
     """How a segment with a part is read. `uri`: its part. `access`: ALONE, SUMMARY, or SCAN if that costs less; None if nothing can match.
 
-    `records`, `bytes`: about how many are read.
+    `records`, `bytes`: about how many are read. `rows`: of the part, those with a wanted key, if few.
     """
 
     uri: str
@@ -53,6 +56,7 @@ class Covered(NamedTuple):
     records: int
     bytes: int
     costs: Costs
+    rows: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +116,20 @@ def summarized(store: StoreFiles, predicate: Predicate, planning: Planning, end:
         return NOT_SUMMARIZED
     if planning.compares:
         return Summarized(why=("mode=PERMISSIVE compares each record with the entries that name it",))
-    is_known = knows(planning.returned, predicate)
-    if not (is_known or mentions(predicate, *_NARROWED) or any(map(keys_of, leaves(predicate)))):
+    may_know = knows(planning.returned, predicate)
+    if not (may_know or mentions(predicate, *_NARROWED) or any(map(keys_of, leaves(predicate)))):
         return Summarized(why=("no condition on topic, queue, queue offset, store time or key",))
     full = [segment for segment in store.segments[:-1] if segment.end <= end and not segment.is_packed]
     parts, topics = parts_in(uri_of(planning.summary), full), WantedTopics(store.uri, predicate)
-    found = map_files(partial(_covered, parts, topics, planning, is_known=is_known), full)
+    found = map_files(partial(_covered, parts, topics, planning), full)
     why = Counter(each for each in found if isinstance(each, str))
     lines = tuple(f"{counted(count, 'segment')}: {text}" for text, count in why.most_common())
     return Summarized({segment.base: each for segment, each in zip(full, found, strict=True) if isinstance(each, Covered)}, lines)
 
 
-def knows(returned: Collection[str] | None, predicate: Predicate) -> bool:
-    """Whether a part has all columns that a read returns or has conditions on."""
-    return returned is not None and {*returned, *(column.name for column in predicate.columns())} <= {*OF_GROUPS, *OF_RECORDS}
+def knows(returned: Collection[str] | None, predicate: Predicate, texts: Collection[str] = TEXTS) -> bool:
+    """Whether a part with these texts has all columns that a read returns or has conditions on."""
+    return returned is not None and {*returned, *(column.name for column in predicate.columns())} <= {*OF_GROUPS, *OF_RECORDS, *texts}
 
 
 def facts_of_segment(store: str, segment: Segment) -> dict[str, Known]:
@@ -140,6 +144,10 @@ class WantedTopics:
         self.predicate = predicate
         self.without_keys = rewritten(predicate, lambda leaf: at_offsets(()) if keys_of(leaf) or by_id(leaf) is not None else None)
         self.has_keys = self.without_keys != predicate
+        self.needs_key = self.has_keys and not may_be_true(
+            self.without_keys, {"store": exactly(store), "physical_offset": Within(0, _MOST_OFFSET)}
+        )
+        """Whether each row has one of the keys or ids."""
         self._has_ranges = mentions(predicate, "physical_offset", "store_timestamp")
         self._has_others = self._has_ranges or mentions(predicate, "segment", "queue_id", "queue_offset")
         self._store, self._known = store, dict[bytes, dict[str, Known] | None]()
@@ -175,16 +183,19 @@ class WantedTopics:
         return float(np.mean(may_be_true(self.without_keys, {**self.facts(segment), **group.facts, **group.slices(segment)})))
 
 
-def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Segment, *, is_known: bool) -> Covered | str:
+def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Segment) -> Covered | str:
     try:
         part = parts.part_of(segment)
         if part.facts.largest > planning.max_record_bytes:
             raise Unfit("large")
+        if topics.needs_key:
+            return _covered_by_key(part, topics, segment)
         groups = groups_of(part, topics)
         if len(groups) > _MOST_GROUPS:
             raise Unfit("many")
     except Unfit as unfit:
         return unfit.said.text(UNFIT)
+    is_known = knows(planning.returned, topics.predicate, part.facts.texts)
     if is_known and (alone := _covered_alone(part, groups, topics, segment)) is not None:
         return alone
     records, size, may_match = 0.0, 0.0, False
@@ -195,6 +206,18 @@ def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Se
     costs = costs_of_positions(segment.uri, segment.size, part.facts.records, records, size)
     access = None if not may_match else SCAN if costs.favor_scan else SUMMARY
     return Covered(f"{part.uri}.groups.parquet", access, round(records), round(size), costs)
+
+
+def _covered_by_key(part: Part, topics: WantedTopics, segment: Segment) -> Covered:
+    """How a segment is read if each row has one of some keys: the part says now which records have one."""
+    hits = _hits(part, topics, segment)
+    groups = [group for group in _groups_with(part, hits, topics) if topics.may_match(group, segment)]
+    found = np.concatenate([np.empty(0, np.int64), *(_rows_of(group, hits, topics, segment) for group in groups)])
+    mean = part.facts.record_bytes / max(1, part.facts.records)
+    costs = costs_of_positions(segment.uri, segment.size, part.facts.records, len(found), mean * len(found))
+    access = None if not len(found) else SCAN if costs.favor_scan else SUMMARY
+    rows = tuple(hits.tolist()) if len(hits) <= _MOST_ROWS else None
+    return Covered(f"{part.uri}.groups.parquet", access, len(found), round(mean * len(found)), costs, rows)
 
 
 def _covered_alone(part: Part, groups: Sequence[Group], topics: WantedTopics, segment: Segment) -> Covered | None:
@@ -218,6 +241,7 @@ class Group(NamedTuple):
     records: int
     bytes: int
     opaque: int
+    keyless: int
     times: tuple[int, int]
 
     @property
@@ -243,21 +267,30 @@ class Group(NamedTuple):
         return facts
 
 
-def groups_of(part: Part, topics: WantedTopics) -> list[Group]:
-    """The groups whose topics may match."""
-    groups = part.groups
-    names = groups["topic"].combine_chunks().dictionary_encode()
-    wanted = np.array([topics.facts_of(name) is not None for name in names.dictionary.to_pylist()], np.bool_)
-    counts = groups["records"].to_numpy()
+def _groups_with(part: Part, hits: Numbers, topics: WantedTopics) -> list[Group]:
+    """Of the groups whose topics may match, those that have these rows, and those with records whose keys are not known."""
+    ends = np.cumsum(part.groups["records"].to_numpy())
+    odd = np.flatnonzero(part.groups["keyless"].to_numpy())
+    return groups_of(part, topics, np.union1d(odd, np.searchsorted(ends, hits, side="right")))
+
+
+def groups_of(part: Part, topics: WantedTopics, among: Index | None = None) -> list[Group]:
+    """The groups whose topics may match. `among`: only of these groups."""
+    groups, counts = part.groups, part.groups["records"].to_numpy()
     firsts = np.cumsum(counts) - counts
-    chosen = np.flatnonzero(wanted[names.indices.to_numpy()]) if len(groups) else np.empty(0, np.intp)
+    among = np.arange(len(groups)) if among is None else among
+    if not len(among):
+        return []
+    names = groups["topic"].take(pa.array(among)).combine_chunks().dictionary_encode()
+    wanted = np.array([topics.facts_of(name) is not None for name in names.dictionary.to_pylist()], np.bool_)
+    chosen = among[wanted[names.indices.to_numpy()]]
     found = []
     for first, row in zip(firsts[chosen].tolist(), groups.take(chosen).to_pylist(), strict=True):
         facts = {**(topics.facts_of(row["topic"]) or {}), "queue_id": exactly(row["queue_id"])}
         if not row["opaque"]:  # the messages of an inner batch have numbers of their own
             facts["queue_offset"] = Within(row["first_queue_offset"], row["last_queue_offset"])
         times = row["first_time"], row["last_time"]
-        found.append(Group(facts, row["topic"], row["queue_id"], first, row["records"], row["bytes"], row["opaque"], times))
+        found.append(Group(facts, row["topic"], row["queue_id"], first, row["records"], row["bytes"], row["opaque"], row["keyless"], times))
     return found
 
 
@@ -266,15 +299,16 @@ def _facts_of_name(topic: bytes) -> dict[str, Known]:
     return {} if _REPLACEMENT in name else facts_of_topic(name)
 
 
-def records_wanted(uri: str, store: str, segment: Segment, predicate: Predicate, *, unknown: bool = False) -> tuple[Numbers, Numbers]:
+def records_wanted(way: BySummary, store: str, segment: Segment, predicate: Predicate) -> tuple[Numbers, Numbers]:
     """The positions and sizes of the records of a segment that may match, in log order. Raises Unfit if its part changed since the plan.
 
-    `unknown`: only of the groups that are not known completely.
+    With ALONE, only of the groups that are not known completely.
     """
-    part, topics = read_part(uri, segment), WantedTopics(store, predicate)
-    try:
-        groups = [group for group in groups_of(part, topics) if not (unknown and group.is_known)]
-        hits, pieces = _hits(part, groups, topics, segment), list[tuple[Group, Numbers]]()
+    part, topics = read_part(way.part, segment), WantedTopics(store, predicate)
+    with reading_part():
+        hits, pieces = _hits(part, topics, segment) if way.rows is None else np.array(way.rows, np.int64), list[tuple[Group, Numbers]]()
+        groups = _groups_with(part, hits, topics) if topics.needs_key else groups_of(part, topics)
+        groups = [group for group in groups if not (way.access == ALONE and group.is_known)]
         for group in groups:
             rows = _rows_of(group, hits, topics, segment)
             pieces += [(group, rows)] if len(rows) else []
@@ -287,25 +321,22 @@ def records_wanted(uri: str, store: str, segment: Segment, predicate: Predicate,
         for group, rows in pieces:
             each = slice(begin, begin := begin + len(rows))
             chosen[each] = _may_match(group, topics, segment, (positions[each], times[each]), np.isin(rows, hits))
-    except (pa.ArrowException, KeyError):
-        raise Unfit("contradiction") from None
-    except OSError:
-        raise Unfit("unreadable part") from None
     order = np.argsort(positions[chosen], kind="stable")
     return inside(positions[chosen][order], sizes[chosen][order], segment)
 
 
-def _hits(part: Part, groups: Sequence[Group], topics: WantedTopics, segment: Segment) -> Numbers:
+def _hits(part: Part, topics: WantedTopics, segment: Segment) -> Numbers:
     """The rows of records that may have one of the wanted keys or ids."""
     if not topics.has_keys:
         return np.empty(0, np.int64)
     keys = {key for leaf in leaves(topics.predicate) for key in keys_of(leaf)}
-    names = {group.topic.decode("utf-8", "replace") for group in groups}
-    hits = part.rows_with(np.array([key_hash(name, key) for name in names for key in keys], np.int64))
+    with reading_part():
+        hits = part.rows_with(np.array([text_hash(key) for key in keys], np.int64))
     begin = segment.base + segment.frame
     offsets = [offset - begin for leaf in leaves(topics.predicate) for offset in offsets_of(leaf) if begin <= offset < segment.end]
     if offsets:  # an id of this segment
-        (positions,) = part.records_at(np.arange(part.facts.records), "position")
+        with reading_part():
+            (positions,) = part.records_at(np.arange(part.facts.records), "position")
         hits = np.union1d(hits, np.flatnonzero(np.isin(positions, offsets)))
     return hits
 
@@ -313,7 +344,7 @@ def _hits(part: Part, groups: Sequence[Group], topics: WantedTopics, segment: Se
 def _rows_of(group: Group, hits: Numbers, topics: WantedTopics, segment: Segment) -> Numbers:
     """The rows of a group that are looked at."""
     stop = group.first + group.records
-    if not group.opaque and topics.has_keys and not topics.may_match(group, segment, without_keys=True):
+    if not group.keyless and topics.has_keys and not topics.may_match(group, segment, without_keys=True):
         return hits[np.searchsorted(hits, group.first) : np.searchsorted(hits, stop)]
     return np.arange(group.first, stop)
 
@@ -325,7 +356,7 @@ def _may_match(group: Group, topics: WantedTopics, segment: Segment, of_records:
     if len(times) and -_MOST_MILLISECONDS <= times.min() <= times.max() <= _MOST_MILLISECONDS:
         facts["store_timestamp"] = Within(times * 1000, times * 1000, nullable=True)
     chosen = may_be_true(topics.predicate, facts)
-    if topics.has_keys and not group.opaque:
+    if topics.has_keys and not group.keyless:
         chosen = np.where(is_hit, chosen, may_be_true(topics.without_keys, facts))
     result: Mask = np.broadcast_to(chosen, len(positions))
     return result

@@ -10,7 +10,7 @@ import numpy as np
 from native_reader.layout.record import Numbers
 from native_reader.plan.places import records_in
 from native_reader.plan.summarized import records_wanted
-from native_reader.plan.ways import ALONE, BySummary, SeenBefore
+from native_reader.plan.ways import BySummary, SeenBefore
 from native_reader.records.damages import NO_DAMAGE
 from native_reader.records.extents import Extents
 from native_reader.records.walk import CHUNK, Piece
@@ -50,9 +50,8 @@ class SummaryRead(_PositionsRead):
         self._way = way
 
     def _narrowed(self) -> Iterator[Piece]:
-        split, unknown = self._split, self._way.access == ALONE
         try:
-            positions, sizes = records_wanted(self._way.part, split.store, split.segment, self._predicate, unknown=unknown)
+            positions, sizes = records_wanted(self._way, self._split.store, self._split.segment, self._predicate)
         except Unfit as reason:
             raise Contradiction(f"the summary is not used: {reason}") from None
         yield from self._at(positions, sizes, "a record is not where the summary has it")

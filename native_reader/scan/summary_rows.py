@@ -14,11 +14,12 @@ from native_reader.columns.schema import schema_of
 from native_reader.layout.kinds import kind_of
 from native_reader.layout.record import COMMITTED, PREPARED, ROLLBACK, TRANSACTION, Index, Numbers
 from native_reader.plan.split import Split
-from native_reader.plan.summarized import OF_GROUPS, Group, WantedTopics, groups_of, inside
+from native_reader.plan.summarized import OF_GROUPS, Group, WantedTopics, groups_of, inside, knows
 from native_reader.plan.ways import BySummary
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.summary.part import Part, read_part
-from native_reader.summary.unfit import Unfit
+from native_reader.summary.texts import TEXTS
+from native_reader.summary.unfit import Unfit, reading_part
 
 _ROWS = 1 << 16
 _STORED = {
@@ -50,14 +51,12 @@ class SummaryRows:
         self.rest = len(wanted) > len(self._groups)
         self._counts = np.array([group.records for group in self._groups], np.int64)
         self._order: Index | None = None
-        try:
+        if not knows(self._names, EVERYTHING, part.facts.texts):
+            raise Unfit("contradiction")
+        with reading_part():
             self._by_group = self._columns_of_groups()
             if columns or not set(self._names) <= set(OF_GROUPS):
                 self._read(part)
-        except (pa.ArrowException, KeyError, OverflowError):
-            raise Unfit("contradiction") from None
-        except OSError:
-            raise Unfit("unreadable part") from None
 
     def _columns_of_groups(self) -> dict[str, pa.Array]:
         """The columns that have one value in each group."""
@@ -76,6 +75,8 @@ class SummaryRows:
             self._order = rows
             return
         self._values = dict(zip(stored, part.records_at(rows, *stored), strict=True))
+        texts = [name for name in self._names if name in TEXTS]
+        self._texts = dict(zip(texts, part.texts_at(rows, *texts), strict=True)) if texts else {}
         positions, sizes = self._values["position"], self._values["size"]
         self._order = np.argsort(positions, kind="stable")
         inside(positions[self._order], sizes[self._order], self._split.segment)
@@ -101,6 +102,8 @@ class SummaryRows:
     def _column(self, name: str, at: Index, groups: pa.Array) -> pa.Array:
         if name in self._by_group:
             return self._by_group[name].take(groups)
+        if name in self._texts:
+            return self._texts[name].take(pa.array(at)).cast(pa.string())
         if name == "inner_index":  # of a batch
             return pa.nulls(len(at), pa.int32())
         values = self._values[_STORED[name]][at]

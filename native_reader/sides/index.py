@@ -157,6 +157,15 @@ def head_of(file: IndexFile) -> tuple[Head | None, str | None]:
         return None, str(error)
 
 
+def begin_of(file: IndexFile) -> int | None:
+    """The first offset in a file, as its header has it; None if it cannot be read."""
+    try:
+        with storage_of(file.uri).open(file.uri) as stored:
+            return read_head(stored).begin
+    except OSError:
+        return None
+
+
 def search(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> FileHits:
     """Find entries with those key hashes in one file.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from native_reader.layout.record import Index, Mask
-from native_reader.summary.part import FACTS, GROUPS, KEYS, RECORDS, Facts
+from native_reader.summary.part import FACTS, GROUPS, KEYS, RECORDS, Facts, schema_of_texts
 from native_reader.summary.pieces import ROWS_AT_ONCE
+from native_reader.summary.texts import TextCodes
 
 Place = tuple[bytes, int]
 Ints = NDArray[np.signedinteger[Any]]
@@ -28,31 +29,34 @@ class Seen(NamedTuple):
     flags: Ints
     place: Ints
     opaque: Mask
+    keyless: Mask
     key_row: Ints
     key: Ints
 
 
 _WIDE, _NARROW = np.empty(0, np.int64), np.empty(0, np.int32)
-NOTHING = Seen(_WIDE, _NARROW, _WIDE, _WIDE, _NARROW, _NARROW, np.empty(0, np.bool_), _WIDE, _NARROW)
+NOTHING = Seen(_WIDE, _NARROW, _WIDE, _WIDE, _NARROW, _NARROW, np.empty(0, np.bool_), np.empty(0, np.bool_), _WIDE, _NARROW)
 
 
 class Tables(NamedTuple):
-    """The tables of a part."""
+    """The tables of a part. `others`: those besides the groups, by the name of their file."""
 
     groups: pa.Table
-    records: pa.Table
-    keys: pa.Table
+    others: Mapping[str, pa.Table]
 
 
-def tables_of(seen: Seen, places: Sequence[Place]) -> Tables:
-    """The tables of a segment. `places`: topic and queue id by number."""
+def tables_of(seen: Seen, places: Sequence[Place], texts: Mapping[str, TextCodes]) -> Tables:
+    """The tables of a segment. `places`: topic and queue id by number. `texts`: by column."""
     order: Index = np.argsort(seen.place, kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     records = [column[order] for column in (seen.position, seen.size, seen.time, seen.queue_offset, seen.flags)]
     by_hash = np.argsort(seen.key, kind="stable")
     keys = [seen.key[by_hash], rank[seen.key_row[by_hash]]]
-    return Tables(_groups(seen, order, places), pa.table(records, schema=RECORDS), pa.table(keys, schema=KEYS))
+    others = {"records": pa.table(records, schema=RECORDS), "keys": pa.table(keys, schema=KEYS)}
+    if texts:
+        others["texts"] = pa.table([codes.column(order) for codes in texts.values()], schema=schema_of_texts(texts))
+    return Tables(_groups(seen, order, places), others)
 
 
 def _groups(seen: Seen, order: Index, places: Sequence[Place]) -> pa.Table:
@@ -61,7 +65,7 @@ def _groups(seen: Seen, order: Index, places: Sequence[Place]) -> pa.Table:
     firsts = (np.cumsum(counts) - counts)[present]
     columns = [pa.array([places[place][0] for place in present.tolist()], pa.binary())]
     columns += [np.array([places[place][1] for place in present.tolist()], np.int64), counts[present]]
-    columns += [_reduced(np.add, values[order], firsts) for values in (seen.size, seen.opaque.astype(np.int64))]
+    columns += [_reduced(np.add, values[order].astype(np.int64), firsts) for values in (seen.size, seen.opaque, seen.keyless)]
     for values in (seen.time, seen.queue_offset):
         columns += [_reduced(each, values[order], firsts) for each in (np.minimum, np.maximum)]
     return pa.table(columns, schema=GROUPS)
@@ -78,9 +82,10 @@ def write_groups(groups: pa.Table, facts: Facts, sink: object) -> None:
 
 
 def encoded(table: pa.Table) -> pa.Buffer:
-    """The file of records or keys. Differences of neighbours are small, and take few bits."""
-    encoding = dict.fromkeys(table.column_names, "DELTA_BINARY_PACKED")
-    how: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "column_encoding": encoding}
+    """A file of numbers, whose differences are small and take few bits; or of texts, of which few are different."""
+    is_text = pa.string() in table.schema.types
+    encoding = None if is_text else dict.fromkeys(table.column_names, "DELTA_BINARY_PACKED")
+    how: dict[str, Any] = {"compression": "zstd", "use_dictionary": is_text, "column_encoding": encoding}
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, row_group_size=ROWS_AT_ONCE, **how)
     return sink.getvalue()

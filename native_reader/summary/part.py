@@ -1,7 +1,8 @@
 """A part of a summary: where one full segment has the records of each topic and queue, and of each key.
 
-It is three Parquet files. `groups` is small, so plans read it: it names the segment and the other two, and has its own checksum in its
-name. The rows of `records` are sorted by group, those of `keys` by hash.
+It is some Parquet files. `groups` is small, so plans read it: it names the segment and the others, and has its own checksum in its
+name. The rows of `records` are sorted by group, those of `keys` by hash. `texts` has the same rows as `records`; a part without texts
+lacks it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -23,21 +24,30 @@ from native_reader.layout.record import Numbers
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment
 from native_reader.summary.pieces import Pieces, PieceSums
+from native_reader.summary.texts import TEXTS
 from native_reader.summary.unfit import Unfit
 
 GROUPS = pa.schema(
     [
         ("topic", pa.binary()),
-        *((name, pa.int64()) for name in ("queue_id", "records", "bytes", "opaque")),
+        *((name, pa.int64()) for name in ("queue_id", "records", "bytes", "opaque", "keyless")),
         *((name, pa.int64()) for name in ("first_time", "last_time", "first_queue_offset", "last_queue_offset")),
     ]
 )
-"""`bytes`: without frames. `opaque`: how many records may have keys or queue offsets that are not here. Times are in milliseconds."""
+"""`bytes`: without frames. `opaque`: how many records have messages inside, or odd properties. `keyless`: of how many the keys may be
+missing. Times are in milliseconds."""
 RECORDS = pa.schema([(name, pa.int64()) for name in ("position", "size", "time", "queue_offset", "flags")])
 KEYS = pa.schema([(name, pa.int64()) for name in ("hash", "row")])
+
+
+def schema_of_texts(names: Iterable[str]) -> pa.Schema:
+    """The schema of a file with these texts."""
+    return pa.schema([(name, pa.string()) for name in names])
+
+
 NAME = re.compile(r"([0-9]{20})-([0-9a-f]{8})\.groups\.parquet")
 FACTS = b"rmqstore.summary"
-VERSION = 2
+VERSION = 3
 _MOST_GROUPS = 64 << 20
 _MOST_END = 1 << 20
 _MOST_KEPT = 64
@@ -53,7 +63,10 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a part says of its segment as a whole. `has_damage`: it has no groups, and the segment is read without it."""
+    """What a part says of its segment as a whole. `has_damage`: it has no groups, and the segment is read without it.
+
+    `texts`: those of TEXTS that it has.
+    """
 
     version: int
     segment: str
@@ -67,6 +80,7 @@ class Facts:
     blank_bytes: int
     largest: int
     ends: tuple[End, ...]
+    texts: tuple[str, ...]
     files: Mapping[str, PieceSums]
 
     def to_json(self) -> bytes:
@@ -81,7 +95,8 @@ class Facts:
             raise Unfit("other version")
         ends = tuple(End(*map(int, each)) for each in given.pop("ends"))
         files = {name: PieceSums.from_json(each) for name, each in given.pop("files").items()}
-        return Facts(**given, ends=ends, files=files)
+        texts = tuple(name for name in given.pop("texts") if name in TEXTS)
+        return Facts(**given, ends=ends, texts=texts, files=files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +109,28 @@ class Part:
 
     def check_files(self) -> None:
         """Raise Unfit unless its other files are there and right."""
-        for name, schema in (("records", RECORDS), ("keys", KEYS)):
-            self._opened(name, schema).check()
+        for name in self.facts.files:
+            self._opened(name).check()
 
     def records_at(self, rows: Numbers, *columns: str) -> list[Numbers]:
         """Columns of these rows of `records`, which ascend."""
-        return self._opened("records", RECORDS).taken(rows, columns)
+        return self._opened("records").taken(rows, columns)
+
+    def texts_at(self, rows: Numbers, *columns: str) -> list[pa.Array]:
+        """Columns of these rows of `texts`, which ascend. Raises KeyError for one that it does not have."""
+        return self._opened("texts").texts(rows, columns)
 
     def rows_with(self, hashes: Numbers) -> Numbers:
         """The rows of records with a key of such a hash, in order."""
         wanted = np.unique(hashes)
-        near = self._opened("keys", KEYS).near("hash", wanted)
+        near = self._opened("keys").near("hash", wanted)
         rows = np.unique(near["row"][is_among(near["hash"], wanted)])
         if len(rows) and not 0 <= rows[0] <= rows[-1] < self.facts.records:
             raise Unfit("contradiction")
         return rows
 
-    def _opened(self, name: str, schema: pa.Schema) -> Pieces:
+    def _opened(self, name: str) -> Pieces:
+        schema = schema_of_texts(self.facts.texts) if name == "texts" else {"records": RECORDS, "keys": KEYS}[name]
         return Pieces(f"{self.uri}.{name}.parquet", self.facts.files[name], schema)
 
 

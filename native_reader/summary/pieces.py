@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from native_reader.summary.unfit import Unfit
 
 ROWS_AT_ONCE = 1 << 14
 """The rows of a row group: the least that is read."""
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_ENCODED = pa.dictionary(pa.int32(), pa.string())
 
 
 class PieceSums(NamedTuple):
@@ -29,7 +32,8 @@ class PieceSums(NamedTuple):
     @staticmethod
     def of(encoded: bytes | pa.Buffer) -> PieceSums:
         """That of a whole file."""
-        starts = _starts(pq.ParquetFile(pa.BufferReader(encoded)).metadata)
+        metadata = pq.ParquetFile(pa.BufferReader(encoded)).metadata
+        starts = (0, *(_end(metadata, group) for group in range(metadata.num_row_groups)))
         view = memoryview(encoded)
         return PieceSums(len(encoded), starts, tuple(zlib.crc32(view[start:stop]) for start, stop in pairwise((*starts, len(encoded)))))
 
@@ -42,13 +46,10 @@ class PieceSums(NamedTuple):
         return PieceSums(size, starts, checksums)
 
 
-def _starts(metadata: Any) -> tuple[int, ...]:
-    """Where each row group and the footer start. The bytes before the first row group belong to it."""
-    columns = [
-        [metadata.row_group(group).column(column) for column in range(metadata.num_columns)] for group in range(metadata.num_row_groups)
-    ]
-    ends = [max(_begin(column) + column.total_compressed_size for column in group) for group in columns]
-    return (0, *ends)
+def _end(metadata: Any, group: int) -> int:
+    """Where a row group ends, and the next one or the footer starts. The bytes before the first row group belong to it."""
+    columns = [metadata.row_group(group).column(column) for column in range(metadata.num_columns)]
+    return max(_begin(column) + int(column.total_compressed_size) for column in columns)
 
 
 def _begin(column: Any) -> int:
@@ -64,8 +65,10 @@ class Pieces:
         self._bytes, self._loaded = np.zeros(content.size, np.uint8), set[int]()
         footer = len(content.starts) - 1
         self._load([footer])
-        self._file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._bytes)))
-        if self._file.schema_arrow.remove_metadata() != schema or _starts(self._file.metadata) != content.starts:
+        texts = [field.name for field in schema if field.type == pa.string()]
+        expected = pa.schema([field.with_type(_ENCODED) if field.name in texts else field for field in schema])
+        self._file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._bytes)), read_dictionary=texts)
+        if self._file.schema_arrow.remove_metadata() != expected or self._file.metadata.num_row_groups != footer:
             raise Unfit("contradiction")
 
     @property
@@ -78,7 +81,20 @@ class Pieces:
         self._load(range(len(self._content.starts)))
 
     def taken(self, rows: Numbers, columns: Sequence[str]) -> list[Numbers]:
-        """Columns of these rows, which ascend."""
+        """Columns of numbers of these rows, which ascend."""
+        table, places = self._with(rows, columns)
+        return [table[name].to_numpy()[places] for name in columns]
+
+    def texts(self, rows: Numbers, columns: Sequence[str]) -> list[pa.Array]:
+        """Columns of texts of these rows, which ascend; dictionary-encoded."""
+        table, places = self._with(rows, columns)
+        found = [table[name].unify_dictionaries().combine_chunks() for name in columns]
+        for each in found:
+            each.dictionary.validate(full=True)
+        return [each.take(pa.array(places)) for each in found]
+
+    def _with(self, rows: Numbers, columns: Sequence[str]) -> tuple[pa.Table, Numbers]:
+        """The row groups that have these rows, and where in them the rows are."""
         groups = rows // ROWS_AT_ONCE
         needed = groups[np.diff(groups, prepend=-1) > 0]
         if not len(rows) or rows[0] < 0 or rows[-1] >= self.rows:
@@ -87,20 +103,30 @@ class Pieces:
         places = np.searchsorted(needed, groups) * ROWS_AT_ONCE + rows % ROWS_AT_ONCE
         if len(table) <= int(places[-1]):
             raise Unfit("contradiction")
-        return [table[name].to_numpy()[places] for name in columns]
+        return table, places
 
     def near(self, column: str, wanted: Numbers) -> Mapping[str, Numbers]:
         """All columns of the row groups that may have one of these values, which ascend, in a column by which the rows are sorted."""
-        at, groups = self._file.schema_arrow.get_field_index(column), list[int]()
-        for group in range(self._file.metadata.num_row_groups if len(wanted) else 0):
-            bounds = self._file.metadata.row_group(group).column(at).statistics
-            if bounds is None or np.searchsorted(wanted, bounds.min) < np.searchsorted(wanted, bounds.max, side="right"):
+        metadata, at = self._file.metadata, self._file.schema_arrow.get_field_index(column)
+
+        def bounds(group: int) -> tuple[int, int]:
+            known = metadata.row_group(group).column(at).statistics
+            return (known.min, known.max) if known is not None else (_LEAST, _MOST)
+
+        groups, every = list[int](), range(metadata.num_row_groups)
+        for value in wanted.tolist():  # few
+            for group in every[bisect_left(every, value, key=lambda group: bounds(group)[1]) :]:
+                if bounds(group)[0] > value:
+                    break
                 groups.append(group)
+        groups = sorted(set(groups))
         table = self._read(groups, self._file.schema_arrow.names)
         return {name: table[name].to_numpy() for name in table.column_names}
 
     def _read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
         self._load(groups)
+        if any(_end(self._file.metadata, group) != self._content.starts[group + 1] for group in groups):
+            raise Unfit("contradiction")
         return self._file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
 
     def _load(self, pieces: Sequence[int]) -> None:

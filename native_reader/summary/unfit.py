@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
 from native_reader.text import Said, say
 
 UNFIT = {
@@ -25,3 +30,14 @@ class Unfit(Exception):
     def __init__(self, kind: str) -> None:
         super().__init__(UNFIT[kind])
         self.said: Said = say(kind)
+
+
+@contextmanager
+def reading_part() -> Iterator[None]:
+    """Make errors of reading a part Unfit."""
+    try:
+        yield
+    except (pa.ArrowException, KeyError, OverflowError):
+        raise Unfit("contradiction") from None
+    except OSError:
+        raise Unfit("unreadable part") from None

@@ -27,6 +27,9 @@ class FaultyFile(StoredFile):
     def identity(self) -> int:
         return self._inner.identity()
 
+    def written(self) -> int:
+        return self._inner.written()
+
     def written_end(self, below: int | None = None) -> int:
         return self._inner.written_end(below)
 

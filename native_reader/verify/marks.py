@@ -72,6 +72,8 @@ class Marks(NamedTuple):
     """The record of each key."""
     key: Numbers
     """Its hash as the index has it."""
+    key_alone: Numbers
+    """Its hash without the topic."""
     light_row: Numbers
     """The record of each light queue."""
     light: Numbers
@@ -148,6 +150,7 @@ class NumpyMarker:
                 _counts(u8, records, pieces),
                 key_rows[order] + self._rows,
                 positive(begins[key_rows] * raises + hashes)[order],
+                positive(hashes)[order],
                 light_rows + self._rows,
                 lights,
                 light_numbers,

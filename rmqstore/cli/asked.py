@@ -219,7 +219,12 @@ FILTERS: tuple[Decorator, ...] = (
         help="Only messages stored at this time or later: '2026-01-31 12:00:00Z'; or so long ago: 90m, 2h, 7d.",
     ),
     _option("ending_timestamp", metavar="TIME", callback=_moment, help="Only messages stored before this time."),
+)
+SUMMARY: tuple[Decorator, ...] = (
     _option("summary", metavar="DIR", help="Read only what this summary names, where it covers the log: rmqstore index."),
+)
+WRITTEN_SUMMARY: tuple[Decorator, ...] = (
+    _option("summary", metavar="DIR", help="Use this summary. If all messages are read, first write the parts that it lacks."),
 )
 WHERE: tuple[Decorator, ...] = (
     _option("where", "-w", metavar="SQL", help="Only rows for which this condition is true: \"kind = 'dlq'\"."),

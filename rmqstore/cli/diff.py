@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, FILTERS, READING, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, FILTERS, READING, SUMMARY, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, ColumnLook, Output
 from rmqstore.cli.stat import keyed, minute_of
@@ -44,7 +44,7 @@ _MOST_GROUPS = 1_000_000
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--by", multiple=True, type=click.Choice(_BY), default=("topic",), help="Group by this.  [default: topic]")
 @click.option("--each", is_flag=True, help="Print each message instead.")
-@takes((click.argument("paths", metavar="A B", nargs=-1, type=click.Path()),), FILTERS, WHERE, AS_JSON, READING)
+@takes((click.argument("paths", metavar="A B", nargs=-1, type=click.Path()),), FILTERS, SUMMARY, WHERE, AS_JSON, READING)
 def diff(asked: Asked, by: tuple[str, ...], each: bool) -> int:
     if len(asked.paths) != 2:
         raise click.UsageError("A comparison needs two stores: rmqstore diff A B.", click.get_current_context())

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, SUMMARY, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import warnings
 from rmqstore.text import as_json, safe
@@ -23,7 +23,7 @@ Examples:
 
 
 @click.command(help=HELP, epilog=EPILOG)
-@takes(PATHS, FILTERS, WHERE, COLUMNS, AS_JSON, STRICT, READING, PLACES)
+@takes(PATHS, FILTERS, SUMMARY, WHERE, COLUMNS, AS_JSON, STRICT, READING, PLACES)
 def explain(asked: Asked) -> int:
     with warnings() as warned:
         explanation = asked.open().messages(**asked.of_messages()).explain()

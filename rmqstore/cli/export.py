@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, WRITTEN_SUMMARY, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, warnings
+from rmqstore.cli.summary import complete, has_conditions
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _formats(context: click.Context, parameter: click.Parameter, incomplete: str
 
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--output", "-o", metavar="FOLDER", required=True, type=click.Path(), help="The folder: a new one, or one to continue.")
-@takes(PATHS, FILTERS, WHERE, COLUMNS, AS_JSON, STRICT, READING, PLACES)
+@takes(PATHS, FILTERS, WRITTEN_SUMMARY, WHERE, COLUMNS, AS_JSON, STRICT, READING, PLACES)
 @click.option("--to", default=_DEFAULT, metavar="FORMAT", shell_complete=_formats, help="parquet, arrow, jsonl or csv.  [default: parquet]")
 @click.option("--partition-by", metavar="NAMES", default="", help="A folder for each value of these columns, or of 'day': topic,day.")
 @click.option("--compression", metavar="NAME", help="Of the files: none, zstd, gzip …  [default: zstd for parquet, else none]")
@@ -67,7 +68,10 @@ def export(asked: Asked, output: str, *, for_resend: bool, **files: Any) -> int:
     if for_resend:
         asked, files = _for_resend(asked, files)
     with warnings() as warned:
-        scan = asked.open().messages(**asked.of_messages(verify_crc=True))
+        store = asked.open()
+        if not has_conditions(asked):
+            complete(asked, store)
+        scan = store.messages(**asked.of_messages(verify_crc=True))
         done = scan.export(output, **files, jobs=asked.jobs, progress=bar())
         clear()
     if asked.as_json:

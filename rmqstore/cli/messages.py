@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmqstore.cli import stderr
-from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Decorator
+from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, SUMMARY, WHERE, Decorator
 from rmqstore.cli.rows import Output, rows_of
 from rmqstore.text import AUTO, BODIES, JSON, NONE, body_lines, cell, safe, time_text
 
@@ -27,7 +27,7 @@ _NORMAL, _RETRY = "normal", "retry"
 _SHOWN = 4096
 """Bytes of a body that people see; programs get all."""
 
-MESSAGES: tuple[Decorator, ...] = (*PATHS, *FILTERS, *WHERE, *COLUMNS, *AS_JSON, *STRICT, *READING, *PLACES)
+MESSAGES: tuple[Decorator, ...] = (*PATHS, *FILTERS, *SUMMARY, *WHERE, *COLUMNS, *AS_JSON, *STRICT, *READING, *PLACES)
 """The arguments of commands that print messages."""
 BODY: Decorator = click.option("--body", type=click.Choice(BODIES), default=AUTO, help="How bodies are shown.  [default: auto]")
 

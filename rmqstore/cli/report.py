@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, BROKER, LANGUAGE, NAMES, PATHS, PLACES, READING, RETENTION, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, BROKER, LANGUAGE, NAMES, PATHS, PLACES, READING, RETENTION, WHERE, WRITTEN_SUMMARY, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, sentences_in, warnings_in
+from rmqstore.cli.summary import complete
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--now", metavar="TIME", help="The time of the report, if not the current time: '2026-01-31 12:00:00Z'.")
 @click.option("--disk-free", metavar="SIZE", help="Free space of the broker's disk: 120g. Default: that of the disk with STORE.")
 @click.option("--verify", is_flag=True, help="Also check all files against each other. Reads the log a second time.")
-@takes(PATHS, NAMES, _ZONE, LANGUAGE, AS_JSON, RETENTION, READING, PLACES)
+@takes(PATHS, NAMES, _ZONE, LANGUAGE, AS_JSON, RETENTION, WRITTEN_SUMMARY, READING, PLACES)
 def report(
     asked: Asked, *, output: Path | None, to: str, lang: str, title: str | None, now: str | None,
     disk_free: str | None, file_reserved_time: int | None, verify: bool,
@@ -60,7 +61,7 @@ def report(
     output = output or _FILES[to]
     _refuse_title(to, title)
     options = asked.values()
-    zone = options.pop("time_zone", None) or "UTC"
+    zone, summary = options.pop("time_zone", None) or "UTC", options.pop("summary", None)
     _refuse_others(options)
     settings = {
         "now": None if now is None else _moment(now, asked.zone or UTC),
@@ -68,6 +69,7 @@ def report(
         "disk_free": None if disk_free is None else _size(disk_free),
         "file_reserved_time": file_reserved_time,
         "verify": verify,
+        "summary": summary,
         "jobs": asked.jobs,
         "progress": bar(),
         **options,
@@ -75,6 +77,7 @@ def report(
     with warnings_in(sentences_in(lang)):
         store = asked.open()
         names = asked.brokers(store)
+        complete(asked, store)
         if to == "prometheus":
             brokers = write_metrics(store, output, names, **settings)
         else:

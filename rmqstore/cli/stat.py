@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, BROKER, FILTERS, NAMES, PATHS, PLACES, READING, STRICT, WHERE, Asked, Number, takes
+from rmqstore.cli.asked import AS_JSON, BROKER, FILTERS, NAMES, PATHS, PLACES, READING, STRICT, WHERE, WRITTEN_SUMMARY, Asked, Number, takes
 from rmqstore.cli.reading import Read
 from rmqstore.cli.rows import NUMBER, SHARE, SIZE, ColumnLook, Output
 from rmqstore.cli.stderr import note
+from rmqstore.cli.summary import complete, has_conditions
 from rmqstore.text import time_text
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ _SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 _SIZE_NAMES = ("below 1 KiB", "1-4 KiB", "4-16 KiB", "16-64 KiB", "64-256 KiB", "256 KiB-1 MiB", "1-4 MiB", "4 MiB and more")
 _MEASURED = ("record_size", "inner_index", "store_timestamp")
 _SHOWN = 20
-_NO_CONDITIONS = {"time_zone", "max_read_rate", "mode", "fail_on_data_loss"}
 _LESS = ("largest_bytes", "mean_bytes", "first_store_timestamp", "last_store_timestamp")
 """What a narrow terminal does not show, the first one first."""
 _MOST_GROUPS = 1_000_000
@@ -116,15 +116,17 @@ DIMENSIONS = {
     help="Group by this.  [default: topic; of several stores, broker and topic]",
 )
 @click.option("--top", type=Number(0), metavar="N", help="Print the largest groups only; 0 is all.  [default: 20 on a terminal]")
-@takes(PATHS, NAMES, FILTERS, WHERE, AS_JSON, STRICT, READING, PLACES)
+@takes(PATHS, NAMES, FILTERS, WRITTEN_SUMMARY, WHERE, AS_JSON, STRICT, READING, PLACES)
 def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
     from native_reader.facts import DeletedInAll, Tally
     from rmqstore.disk import ENGLISH, on_disk
 
     output, begun = Output(json=asked.as_json, zone=asked.zone), time.monotonic()
-    zone, is_all = asked.options.get("time_zone"), asked.options.keys() <= _NO_CONDITIONS
+    zone, is_all = asked.options.get("time_zone"), not has_conditions(asked)
     with Read(asked) as read:
         store = asked.open()
+        if is_all:
+            complete(asked, store)
         names = asked.brokers(store) if BROKER in by else {} if by else asked.brokers_shown(store)
         by = tuple(dict.fromkeys(by)) or (*((BROKER,) if names else ()), "topic")
         tally = Tally(by, ("bytes", "messages", "records"), least=("first",), most=("largest", "last"), limit=_MOST_GROUPS)

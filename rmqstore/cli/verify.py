@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, spelled, takes
+from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, WRITTEN_SUMMARY, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import bar, clear, note, warnings
+from rmqstore.cli.summary import complete
 from rmqstore.text import padded, safe
 
 if TYPE_CHECKING:
@@ -45,12 +46,13 @@ _LANGUAGES = ("en", "zh")
 
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--all", "is_all", is_flag=True, help="On a terminal, print each finding, as it is found.")
-@takes(PATHS, LANGUAGE, AS_JSON, READING, PLACES)
+@takes(PATHS, LANGUAGE, AS_JSON, WRITTEN_SUMMARY, READING, PLACES)
 def verify(asked: Asked, lang: str, is_all: bool) -> int:
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
-        findings = store.verify(**asked.values())
+        complete(asked, store)
+        findings = store.verify(**{name: value for name, value in asked.values().items() if name != "summary"})
         output.rows(findings.schema.names, ())  # in a pipe, the names of the columns
         printer = _Printer(output, lang)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from native_reader.facts import RESERVED, Facts, FirstFindings
@@ -78,6 +79,12 @@ def _summary(facts: Facts, words: Words) -> Markup:
 HEADER = (start, _summary, on_disk, deleted_topics)
 
 
+def _read(all_facts: Sequence[Facts], words: Words) -> str:
+    """How much of the logs was read, and how much a summary knows."""
+    read, known = (sum(getattr(facts.log, f"bytes_{name}") for facts in all_facts) for name in ("read", "known"))
+    return words.say("read_known", read=size_of(read), known=size_of(known)) if known else size_of(read)
+
+
 def made(all_facts: Sequence[Facts], words: Words) -> Markup:
     """How the page was made: of one store, or of several with the same settings."""
     settings = all_facts[0].settings
@@ -86,6 +93,7 @@ def made(all_facts: Sequence[Facts], words: Words) -> Markup:
     options += [f"--disk-free {settings.free}"] if settings.free is not None and settings.disk is None else []
     options += [f"--file-reserved-time {settings.reserved}"] if settings.reserved != RESERVED else []
     options += ["--verify"] if settings.verify else []
+    options += [f"--summary {os.fsdecode(settings.summary)}"] if settings.summary is not None else []
     options += [f"--option {name}={value}" for name, value in sorted(settings.options.items())]
     not_looked = words.say("not_contents")
     if not settings.verify:
@@ -96,7 +104,7 @@ def made(all_facts: Sequence[Facts], words: Words) -> Markup:
         (words.say("zone"), settings.zone_name),
         (words.say("version"), f"rmqstore-spark {version()}"),
         (words.say("options"), " ".join(options) or words.say("none")),
-        (words.say("read"), size_of(sum(facts.log.bytes_read for facts in all_facts))),
+        (words.say("read"), _read(all_facts, words)),
         (words.say("not_looked"), not_looked),
         (words.say("holds"), words.say("holds_text")),
         (words.say("terms"), words.say("terms_text")),

@@ -313,6 +313,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "zone": ("Times are in", "时区"),
     "options": ("Options", "选项"),
     "read": ("Bytes of the log read", "读取的日志量"),
+    "read_known": (
+        "{read}. {known} are known from the summary: damage there since it was written is not on this page",
+        "{read}。另有 {known} 取自摘要，摘要写成之后那里出现的损坏不在本页中",
+    ),
     "holds": ("This page holds", "本页包含"),
     "holds_text": (
         "Names of topics, tags and groups, host addresses and file paths. It holds no bodies, keys or other properties.",

@@ -197,3 +197,18 @@ def test_the_offsets_of_hits_ascend_without_duplicates() -> None:
         hits = lookup_of(AccessRead(files, And((T1, ArrayContains(Column("keys"), "a"))), access)).hits
         assert (np.diff(hits) > 0).all()
         assert len(hits) == 30
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_index_files_after_the_last_row_are_not_searched(begun: bool) -> None:
+    """Those before the first row are: a prepared message in them matters for what follows."""
+    log = log_of(message(number) for number in range(200))
+    files = files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed)
+    offset = Column("physical_offset")
+    third = log.placed[20].offset
+    before = And((ArrayContains(Column("keys"), "k4"), Compare(offset, "<", third), *([Compare(offset, ">", 100)] if begun else [])))
+    _, few = both(files, before)
+    _, every = both(files, ArrayContains(Column("keys"), "k4"))
+    assert sum(few.rows.values()) == 1
+    assert lookup_of(few).files < lookup_of(every).files / 2
+    assert all(start < third for start, _ in lookup_of(few).uncovered)  # what was left out need not be searched in other ways

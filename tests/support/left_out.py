@@ -77,6 +77,7 @@ LEFT_OUT = (
     LeftOut("docs/resend.md", "python examples/resend", "needs a broker; tests/brokers/test_resend.py runs the same program"),
     LeftOut("docs/resend.md", "cd examples/resend", "needs a broker; tests/brokers/test_resend.py runs the same program"),
     LeftOut("docs/summary.md", "$ rmqstore index store", by=_CLI),
+    LeftOut("docs/summary.md", "$ rmqstore stat store", by=_CLI),
     LeftOut("docs/s3.md", "import gcsfs", "needs a bucket of Google"),
     LeftOut("docs/spark.md", "rocketmq-store: file:", by="tests/spark/test_spark_process.py"),
     LeftOut("docs/streaming.md", "orders: file:", "differs each time; tests/spark/test_spark_stream.py asserts its form"),

@@ -64,6 +64,7 @@ def expected(source: PaddedBuffer, records: Records) -> dict[str, list[Any]]:
         for key in filter(None, keys):
             marks["key_row"].append(row)
             marks["key"].append(index_hash(name, key))
+            marks["key_alone"].append(abs(hash_code(key)) % 2**31)
         numbers = properties.get("INNER_MULTI_QUEUE_OFFSET", "").split(",")
         for which, queue in enumerate(properties.get("INNER_MULTI_DISPATCH", "").split(",")):
             if queue:
