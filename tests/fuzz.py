@@ -146,6 +146,7 @@ def drawn(seed: int) -> Drawn:
     if chance.random() < 0.05:
         options["max_record_bytes"] = chance.randrange(100, 1500)
     options["verify_crc"] = chance.random() < 0.15
+    options["body_views"] = chance.random() < 0.2
     return Drawn(log, count, options, chance.choice([1, 100, 1000, 1 << 24, 1 << 24, 1 << 24]))
 
 
