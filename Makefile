@@ -105,9 +105,10 @@ matrix: java  ## test other versions of PySpark and Python, and the oldest that 
 
 # make fuzz FUZZ="--inputs 1000000" for a number of inputs. Either way it uses all cores.
 FUZZ ?= --seconds 300
-fuzz: $(KERNEL)  ## read randomly changed stores with both decoders and with both kernels, for five minutes each
+fuzz: $(KERNEL)  ## read randomly changed stores with both decoders and with both kernels, for five minutes each way
 	$(PYTHON) tests/fuzz.py $(FUZZ)
 	$(PYTHON) tests/fuzz.py $(FUZZ) --kernels
+	$(PYTHON) tests/fuzz.py $(FUZZ) --fields
 
 coverage: $(STAMP)  ## branch coverage of layout and scan
 	@$(PYTHON) -m pip install $(INSTALL) 'coverage>=7.6'

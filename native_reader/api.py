@@ -14,7 +14,7 @@ from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import OptionError, did_you_mean, shown
 from native_reader.frames.lazy import Lazy
 from native_reader.lazy import Read, Scan, TableScan, read_batches, selection_of
-from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
+from native_reader.options import TABLE_OPTIONS, MessageOptions, ReadOptions, options_of
 from native_reader.scan.progress import Watch
 from native_reader.storage.broker_conf import FileSizes, StorePaths, file_sizes, parse_broker_conf, paths_of
 from native_reader.storage.configured import paths_that_count
@@ -126,7 +126,7 @@ class Store:
         """Select messages of the log, one row each. Nothing is read yet.
 
         Args:
-            **options: The fields of `native_reader.options.MessageOptions`; docs/options.md describes all of them. The most used are:
+            **options: The fields of `native_reader.options.ReadOptions`; docs/options.md describes all of them. The most used are:
                 `columns` (names, in a list or separated by commas), `topic`, `queue_id`, `tags`, `keys`, `msg_id`,
                 `starting_timestamp`, `ending_timestamp`, `where` (a condition in SQL) and `mode` ("DROPMALFORMED" skips damage).
 
@@ -569,12 +569,12 @@ _OF_WHOLE_STORES = tuple(name for name in TABLE_OPTIONS if name not in ("columns
 """The options of what is about whole stores."""
 
 
-def _message_options(options: Mapping[str, Any]) -> MessageOptions:
-    known = [each.name for each in options_of(MessageOptions)]
+def _message_options(options: Mapping[str, Any]) -> ReadOptions:
+    known = [each.name for each in options_of(ReadOptions)]
     for name in options:
         if name not in known:
             raise OptionError(f"unknown option '{name}'.{did_you_mean(name, known)} All options: {', '.join(known)}")
-    return MessageOptions(**options)
+    return ReadOptions(**options)
 
 
 def _checked(what: str, taken: Sequence[str], options: Mapping[str, Any]) -> Mapping[str, Any]:

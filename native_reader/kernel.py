@@ -53,6 +53,8 @@ COLUMNS = frozenset(
     )
 )
 """The columns of `messages` that the kernel makes. It also makes each property as a column: `property_column`."""
+VIEWS = {"body": "body_views", "stored_body": "stored_body_views"}
+"""The names of two columns as views. Their first buffer is to be that of the records."""
 _log = logging.getLogger("native_reader")
 
 Lists = Sequence[tuple[Numbers, Numbers] | Bytes]
@@ -220,6 +222,10 @@ class _Chain(Records):
     @property
     def total(self) -> int:
         return int(self._chain.total)
+
+    @property
+    def bodies(self) -> int:
+        return int(self._chain.bodies())
 
     @property
     def flags(self) -> int:

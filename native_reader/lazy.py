@@ -119,6 +119,11 @@ class Scan(Lazy):
             self._ends = find_ends(self._stores, self._planning)
         return self._ends
 
+    def _copied(self) -> Scan:
+        one = copy(self)
+        one._projection = replace(self._projection, body_views=False)
+        return one
+
     def _kinds(self) -> dict[str, str]:
         # A column of damaged bytes can have any name.
         return {name: kind for name, kind in super()._kinds().items() if name in COLUMNS}
@@ -301,7 +306,7 @@ class Scan(Lazy):
             >>> store.messages(topic="orders").export("orders", partition_by="topic").rows
             122
         """
-        wanted = WantedExport(self._stores, self._predicate, self._projection, self._planning, self._zone, self.plan)
+        wanted = WantedExport(self._stores, self._predicate, self._copied()._projection, self._planning, self._zone, self.plan)
         files: dict[str, Any] = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
         exported = export(wanted, path, **files, jobs=_jobs(jobs), progress=progress)
         self._doubt(exported.rows)

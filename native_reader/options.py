@@ -187,6 +187,15 @@ class MessageOptions(Options):
         return {field.name: self.values[field.name] for field in fields(holder) if field.name in self.values}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions(MessageOptions):
+    """The options of `messages` in Python: also those that Spark cannot use."""
+
+    body_views: bool = option(
+        False, FLAG, "bodies as views of the bytes that were read, without a copy: [python.md](python.md#bodies-without-a-copy)"
+    )
+
+
 def refuse_in_streams(options: MessageOptions, instead: str) -> None:
     """Reject options that end a read, or miss new messages. `instead`: what to do, for the error."""
     if options.values["access"] == TRUST:

@@ -2,6 +2,7 @@
 
     python tests/fuzz.py --seconds 60             stores of real brokers, read by the engine and by the plain decoder
     python tests/fuzz.py --seconds 60 --kernels   small logs, read by both kernels of the engine: many more inputs a second
+    python tests/fuzz.py --seconds 60 --fields    only properties, cut by both kernels: twenty times as many
 
 `--inputs 1000000` instead of `--seconds` reads that many. A finding ends its process: the seed is printed, and the store is written to
 build/fuzz. To repeat it: add --seed 123 --inputs 1. Then add a test with these bytes, named after the fault.
@@ -23,6 +24,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support.changed_fields import compare_fields, fields
 from support.changed_logs import Log, all_records, changed_log
 from support.changes import OF_LOGS
 from support.compare import InMemory, Segments, same
@@ -146,6 +148,7 @@ def drawn(seed: int) -> Drawn:
     if chance.random() < 0.05:
         options["max_record_bytes"] = chance.randrange(100, 1500)
     options["verify_crc"] = chance.random() < 0.15
+    options["body_views"] = chance.random() < 0.2
     return Drawn(log, count, options, chance.choice([1, 100, 1000, 1 << 24, 1 << 24, 1 << 24]))
 
 
@@ -156,6 +159,12 @@ def check_kernels(seed: int) -> Checked:
         report = read_by_both(InMemory(log.segments, log.framing), **options).report
     mark_by_both(log.segments)
     return Checked(count, 0 if report is None else min(count, sum(each.records for each in report.segments)))
+
+
+def check_fields(seed: int) -> Checked:
+    """Compare both kernels on many property fields; raises on a difference. Each is an input."""
+    inputs = compare_fields(seed)
+    return Checked(inputs, inputs)
 
 
 def work(check: Callable[[int], Checked], seeds: range, current: Path, until: float, wanted: int) -> tuple[Checked, dict[int, str]]:
@@ -183,7 +192,8 @@ def work(check: Callable[[int], Checked], seeds: range, current: Path, until: fl
 def results_of(arguments: argparse.Namespace) -> tuple[Checked, dict[int, str]]:
     """The sums of all processes, and what each finding says, by its seed."""
     jobs, first, until = min(arguments.jobs, arguments.inputs), arguments.seed, time.monotonic() + arguments.seconds
-    check_one, wanted = check_kernels if arguments.kernels else check, -(-arguments.inputs // jobs)
+    check_one = check_fields if arguments.fields else check_kernels if arguments.kernels else check
+    wanted = -(-arguments.inputs // jobs)
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(jobs) as workers:
         currents = [Path(folder, str(job)) for job in range(jobs)]
         shards = [range(first + job, sys.maxsize, jobs) for job in range(jobs)]
@@ -195,6 +205,12 @@ def results_of(arguments: argparse.Namespace) -> tuple[Checked, dict[int, str]]:
             return Checked(0, 0), dict.fromkeys(reached, "a process died; the others were ended")
     sums = Checked(*map(sum, zip(*(checked for checked, _ in results), strict=True)))
     return sums, {seed: error for _, found in results for seed, error in found.items()}
+
+
+def _log_of(seed: int, arguments: argparse.Namespace) -> Log:
+    if arguments.fields:
+        return Log([(0, fields(random.Random(seed)).content.tobytes())], "plain")
+    return drawn(seed).log if arguments.kernels else mutated(seed)
 
 
 def saved(log: Log, folder: Path) -> Path:
@@ -209,12 +225,13 @@ def saved(log: Log, folder: Path) -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernels", action="store_true", help="compare both kernels")
+    parser.add_argument("--fields", action="store_true", help="compare both kernels in the columns that are made from properties")
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--inputs", type=int, default=1 << 40, help="how many at least; with --kernels, a log has up to 64")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 40))
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     arguments = parser.parse_args()
-    if arguments.kernels and kernel.chosen("")[0] is None:
+    if (arguments.kernels or arguments.fields) and kernel.chosen("")[0] is None:
         sys.stdout.write("Kernels are not compared, because the compiled one is not installed\n")
         return 0
     begun = time.monotonic()
@@ -222,7 +239,7 @@ def main() -> int:
     took, share = time.monotonic() - begun, alive / max(inputs, 1)
     sys.stdout.write(f"{inputs:,} inputs from seed {arguments.seed} in {took:,.0f} s, {share:.0%} of them with a valid record left\n")
     for seed, error in findings.items():
-        log = drawn(seed).log if arguments.kernels else mutated(seed)
+        log = _log_of(seed, arguments)
         sys.stdout.write(f"seed {seed}, {saved(log, FINDINGS / str(seed))}: {error}\n")
     return 1 if findings or (inputs > 100 and share < 0.5) else 0
 

@@ -1,7 +1,7 @@
 //! The rows of a chunk as the buffers of Arrow columns.
 
 use crate::arrow::{Buffer, Node};
-use crate::bodies::{Decoder, EXPANSION, LARGEST_BLOCK, Outcome};
+use crate::body_columns::{Bodies, BodyViews, Limits, Views};
 use crate::from_properties::{FromProperties, Kind, Usual};
 use crate::properties::exact;
 use crate::record::{INNER_BATCH, Place, field};
@@ -28,6 +28,8 @@ enum Column {
     Kind,
     Body,
     StoredBody,
+    BodyViews,
+    StoredViews,
     OffsetId,
     Host(fn(&Place) -> (usize, usize)),
     FromProperties(Kind),
@@ -48,7 +50,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The names of `messages`; `properties[NAME]` is the property NAME. None if one is not made here.
+    /// The names of `messages`; `properties[NAME]` is the property NAME, `body_views` are bodies as views. None if one is not made here, or
+    /// bodies are wanted twice.
     pub fn new(names: &[String]) -> Option<Plan> {
         let mut plan = Plan { columns: Vec::new(), properties: Vec::new(), last: Mutex::default() };
         for name in names {
@@ -83,13 +86,17 @@ impl Plan {
                 "uniq_key" => Column::FromProperties(Kind::Single(plan.property(UNIQ_KEY))),
                 "offset_msg_id" => Column::OffsetId,
                 "stored_body" => Column::StoredBody,
+                "body_views" => Column::BodyViews,
+                "stored_body_views" => Column::StoredViews,
                 "real_topic" => Column::FromProperties(Kind::Single(plan.property("REAL_TOPIC"))),
                 "lite_topic" => Column::FromProperties(Kind::Single(plan.property("__LITE_TOPIC"))),
                 other => Column::FromProperties(Kind::Single(plan.property(other.strip_prefix("properties[")?.strip_suffix(']')?))),
             };
             plan.columns.push(column);
         }
-        Some(plan)
+        // Two would have to end at the same row.
+        let decide = |column: &&Column| matches!(column, Column::Body | Column::BodyViews);
+        (plan.columns.iter().filter(decide).count() <= 1).then_some(plan)
     }
 
     /// Nothing, while another thread has it.
@@ -110,13 +117,6 @@ impl Plan {
             self.properties.len() - 1
         })
     }
-}
-
-/// Limits on what compressed bodies may become: one body, and those of one batch.
-#[derive(Clone, Copy)]
-pub struct Limits {
-    pub body: usize,
-    pub bodies: usize,
 }
 
 /// The columns of the first rows, and how many these are. `is_odd`: the next row is for the exact way.
@@ -154,6 +154,8 @@ enum Builder {
     Moments(Vec<i64>, Valid),
     Texts(Texts),
     Body(Box<Bodies>),
+    BodyViews(Box<BodyViews>),
+    StoredViews(Views),
 }
 
 impl<'a> Builders<'a> {
@@ -183,8 +185,10 @@ impl<'a> Builders<'a> {
     fn add(&mut self, bytes: &[u8], block: &[Place]) -> usize {
         let mut rows = block.len();
         for builder in &mut self.columns {
-            if let Builder::Body(bodies) = builder {
-                (rows, self.is_odd) = bodies.extend(bytes, block);
+            match builder {
+                Builder::Body(bodies) => (rows, self.is_odd) = bodies.extend(bytes, block),
+                Builder::BodyViews(bodies) => (rows, self.is_odd) = bodies.extend(bytes, block),
+                _ => {}
             }
         }
         let block = block.get(..rows).unwrap_or(block);
@@ -212,7 +216,12 @@ impl<'a> Builders<'a> {
 
     /// Whether 32-bit offsets are enough.
     fn fit(&self) -> bool {
-        let do_fit = |builder: &Builder| if let Builder::Texts(texts) = builder { texts.fits() } else { true };
+        let do_fit = |builder: &Builder| match builder {
+            Builder::Texts(texts) => texts.fits(),
+            Builder::BodyViews(bodies) => bodies.fit(),
+            Builder::StoredViews(views) => views.fit,
+            _ => true,
+        };
         self.columns.iter().all(do_fit) && self.from_properties.iter().all(FromProperties::fits)
     }
 
@@ -247,6 +256,8 @@ impl Builder {
             Column::OffsetId | Column::Host(_) => Builder::Texts(Texts::with_capacity(rows, 32 * rows)),
             Column::StoredBody => Builder::Texts(Texts::with_capacity(rows, total(|place| place.body_size as usize))),
             Column::Body => Builder::Body(Box::new(Bodies::new(places, limits))),
+            Column::BodyViews => Builder::BodyViews(Box::new(BodyViews::new(rows, limits))),
+            Column::StoredViews => Builder::StoredViews(Views::with_capacity(rows)),
             Column::FromProperties(_) => return None,
         })
     }
@@ -257,7 +268,9 @@ impl Builder {
             Builder::Longs(values) => node(rows, Buffer::I64(values), None),
             Builder::Moments(values, valid) => node(rows, Buffer::I64(values), Some(valid)),
             Builder::Texts(texts) => texts.node(None),
-            Builder::Body(bodies) => bodies.texts.node(Some(bodies.valid)),
+            Builder::Body(bodies) => bodies.node(),
+            Builder::BodyViews(bodies) => bodies.node(rows),
+            Builder::StoredViews(views) => views.node(rows, None, Vec::new()),
         }
     }
 
@@ -298,6 +311,7 @@ impl Builder {
                     texts.push(bytes.get(begin..end).unwrap_or_default());
                 }
             }
+            (Column::StoredViews, Builder::StoredViews(views)) => views.extend(bytes, block),
             (Column::Host(range), Builder::Texts(texts)) => {
                 for (begin, end) in block.iter().map(range) {
                     texts.push_host(bytes.get(begin..end).unwrap_or_default());
@@ -306,55 +320,6 @@ impl Builder {
             (Column::OffsetId, Builder::Texts(texts)) => block.iter().for_each(|place| texts.push_offset_id(bytes, place)),
             _ => {}
         }
-    }
-}
-
-/// The bodies, decompressed.
-struct Bodies {
-    texts: Texts,
-    valid: Valid,
-    decoder: Decoder,
-    limits: Limits,
-    /// The size of those that were decompressed.
-    held: usize,
-}
-
-impl Bodies {
-    fn new(places: &[Place], limits: Limits) -> Bodies {
-        let size_of = |packed: bool| places.iter().filter(|place| place.packed == packed).map(|place| place.body_size as usize).sum();
-        let (plain, packed): (usize, usize) = (size_of(false), size_of(true));
-        // Without room for what compressed bodies become, every chunk that has one copies all its bodies to a larger buffer.
-        let room = if packed > 0 { packed.saturating_mul(EXPANSION).min(limits.bodies).saturating_add(LARGEST_BLOCK) } else { 0 };
-        let (texts, valid) = (Texts::with_capacity(places.len(), plain + room), Valid::default());
-        Bodies { texts, valid, decoder: Decoder::new(), limits, held: 0 }
-    }
-
-    /// Adds the bodies of the first rows, as many as the limits allow; returns how many, and whether the next row is odd.
-    fn extend(&mut self, bytes: &[u8], block: &[Place]) -> (usize, bool) {
-        for (row, place) in block.iter().enumerate() {
-            let ((begin, end), before) = (place.body_range(), self.texts.data.len());
-            if !place.packed {
-                if before + (end - begin) > i32::MAX as usize {
-                    return (row, true);
-                }
-                self.texts.push_part(bytes, begin, end);
-                self.valid.push(true);
-                continue;
-            }
-            let stored = bytes.get(begin..end).unwrap_or_default();
-            let outcome = self.decoder.append(stored, place.sys_flag, self.limits.body, &mut self.texts.data);
-            let size = self.texts.data.len() - before;
-            let is_full = self.held > 0 && size > 0 && self.held + size > self.limits.bodies;
-            let is_odd = matches!(outcome, Outcome::Odd) || i32::try_from(self.texts.data.len()).is_err();
-            if is_full || is_odd {
-                self.texts.data.truncate(before);
-                return (row, is_odd && !is_full);
-            }
-            self.held += size;
-            self.texts.close();
-            self.valid.push(!matches!(outcome, Outcome::Null));
-        }
-        (block.len(), false)
     }
 }
 
@@ -408,7 +373,7 @@ mod tests {
     use super::*;
     use crate::record::{chain, tests::record};
 
-    const NAMES: &str = "born_host store_host magic body_crc flag reconsume_times prepared_transaction_offset topic tags keys msg_id body properties born_timestamp kind offset_msg_id stored_body queue_id properties[KEYS]";
+    const NAMES: &str = "born_host store_host magic body_crc flag reconsume_times prepared_transaction_offset topic tags keys msg_id body properties born_timestamp kind offset_msg_id stored_body stored_body_views queue_id properties[KEYS]";
 
     #[test]
     fn no_flipped_bit_panics_in_any_column() {

@@ -2,6 +2,7 @@
 
 mod arrow;
 mod bodies;
+mod body_columns;
 mod chains;
 mod checksums;
 mod claims;
@@ -18,7 +19,8 @@ mod shapes;
 mod texts;
 
 use arrow::{Buffer, Node};
-use columns::{Limits, Plan};
+use body_columns::Limits;
+use columns::Plan;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -136,6 +138,11 @@ impl Chain {
 impl Chain {
     fn __len__(&self) -> usize {
         self.places.len()
+    }
+
+    /// The sum of the sizes of the stored bodies.
+    fn bodies(&self) -> u64 {
+        self.places.iter().map(|place| u64::from(place.body_size)).sum()
     }
 
     /// Start and size of the last record.

@@ -253,7 +253,7 @@ impl Valid {
         self.nulls += usize::from(!is_valid);
     }
 
-    fn buffer(self) -> (usize, Buffer) {
+    pub fn buffer(self) -> (usize, Buffer) {
         (self.nulls, if self.nulls > 0 { Buffer::U8(self.bits) } else { Buffer::None })
     }
 }

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from native_reader import kernel
 from native_reader.columns.chunk import Chunk, Columns
-from native_reader.columns.schema import COLUMNS, schema_of
+from native_reader.columns.rows import Rows
+from native_reader.columns.schema import COLUMNS
 from native_reader.columns.spec import DECOMPRESSED
-from native_reader.columns.strings import text_or_null
+from native_reader.columns.strings import text_or_null, views_of
 from native_reader.records.damages import Damage
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 
 _BODY, _TEXT = DECOMPRESSED
 _REASON = "corrupt_reason"
+_MOST_KEPT = 8
+"""A batch keeps at most this many times the bytes of its bodies; with fewer bodies, they are copied."""
 
 
 class BatchBuilder:
@@ -24,29 +27,64 @@ class BatchBuilder:
 
     def __init__(self, columns: Columns, schema: pa.Schema, at_most: int) -> None:
         self._names, self._schema, self._at_most = columns.names, schema, at_most
+        self._viewed = frozenset(field.name for field in schema if pa.types.is_binary_view(field.type))
         # Which bodies could not be decompressed is the reason of their rows, and only numpy keeps it.
         needs_failed = columns.marks_failed and _REASON in columns.names
         needed = tuple(dict.fromkeys((*columns.names, _BODY))) if _TEXT in columns.names else columns.names
-        own = [name for name in needed if name in kernel.COLUMNS and not (name == _BODY and needs_failed)]
-        self._own = schema_of(own)
-        self._own_without_body = schema_of(name for name in own if name != _BODY)
+        self._own = [name for name in needed if name in kernel.COLUMNS and not (name == _BODY and needs_failed)]
+        self._schemas: dict[tuple[bool, bool], pa.Schema] = {}
 
     def of(self, chunk: Chunk) -> Iterator[tuple[Chunk, pa.RecordBatch]]:
         """The rows in pieces that are as large as their bodies allow, each with its batch."""
         rows = chunk.rows
-        own = self._own if rows.decoded is None else self._own_without_body
+        viewed = self._viewed if self._viewed and _fill(rows) else frozenset[str]()
+        own = self._schema_of_kernel(with_body=rows.decoded is None, viewed=viewed)
         limits = {"at_most": self._at_most, "at_once": TUNING.decompressed_at_once}
-        for which, arrays in kernel.columns(rows.source.u8, rows.records, rows.is_inner, own, **limits):
-            if _TEXT in self._names and _BODY in arrays:
-                arrays[_TEXT] = text_or_null(arrays[_BODY])
+        for which, made in kernel.columns(rows.source.u8, rows.records, rows.is_inner, own, **limits):
+            arrays = self._of_kernel(made, rows)
             piece = chunk.piece(which)
             needs_bodies = any(name in DECOMPRESSED and name not in arrays for name in self._names)
             begin = 0
             for part in piece.with_bodies(self._at_most) if needs_bodies else (piece,):
                 ready = arrays if part is piece else {name: array.slice(begin, len(part)) for name, array in arrays.items()}
-                made = [ready[name] if name in ready else COLUMNS[name].make(part) for name in self._names]
-                yield part, pa.RecordBatch.from_arrays(made, schema=self._schema)
+                columns = [ready[name] if name in ready else self._made(name, part, viewed) for name in self._names]
+                yield part, pa.RecordBatch.from_arrays(columns, schema=self._schema)
                 begin += len(part)
+
+    def _schema_of_kernel(self, *, with_body: bool, viewed: Collection[str]) -> pa.Schema:
+        """The columns that the kernel is to make, by its names."""
+        known = self._schemas.get((with_body, bool(viewed)))
+        if known is None:
+            names = [name for name in self._own if with_body or name != _BODY]
+            fields = ((kernel.VIEWS[name], pa.binary_view()) if name in viewed else (name, COLUMNS[name].type) for name in names)
+            known = self._schemas[with_body, bool(viewed)] = pa.schema(fields)
+        return known
+
+    def _of_kernel(self, made: Mapping[str, pa.Array], rows: Rows) -> dict[str, pa.Array]:
+        """What the kernel made, by the names of the columns, in their types."""
+        arrays = dict(made)
+        for name, own in kernel.VIEWS.items():
+            if own in made:
+                arrays[name] = views_of(made[own], rows.source.arrow)
+        if _TEXT in self._names and _BODY in arrays:
+            arrays[_TEXT] = text_or_null(arrays[_BODY].cast(pa.binary()))
+        return {name: _cast(array, pa.binary_view()) if name in self._viewed else array for name, array in arrays.items()}
+
+    def _made(self, name: str, part: Chunk, viewed: Collection[str]) -> pa.Array:
+        """A column that numpy makes."""
+        if name in viewed:
+            return part.rows.bodies(name).viewed()
+        array = COLUMNS[name].make(part)
+        return _cast(array, pa.binary_view()) if name in self._viewed else array
+
+
+def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return array if array.type == kind else array.cast(kind)
+
+
+def _fill(rows: Rows) -> bool:
+    """Whether the bodies of these rows are enough of the memory that views of them keep."""
+    return _MOST_KEPT * rows.records.bodies >= len(rows.source.u8)
 
 
 CORRUPT_COLUMNS = ("corrupt_record", "corrupt_reason")
@@ -71,4 +109,6 @@ def corrupt_rows(names: Sequence[str], schema: pa.Schema, window: Window, damage
             window.peek(each.start - base, min(length, MOST_BYTES)) for each, length in zip(damages, lengths, strict=True)
         ]
     nothing = [None] * len(damages)
-    return pa.RecordBatch.from_arrays([pa.array(known.get(name, nothing), COLUMNS[name].type) for name in names], schema=schema)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(known.get(name, nothing), kind) for name, kind in zip(names, schema.types, strict=True)], schema=schema
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from native_reader.columns.batches import CORRUPT_COLUMNS
-from native_reader.columns.schema import schema_of
+from native_reader.columns.schema import VIEWED, schema_of
 
 FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
 MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
@@ -19,6 +19,7 @@ class Projection:
     """What to return for each row, and the limits of the read.
 
     `unpacks_batches`: each message of an inner batch is a row; otherwise the batch is one row, with the values of its record.
+    `body_views`: bodies are views of what was read.
     `advanced`: called with the number of bytes read since its last call.
     """
 
@@ -32,12 +33,18 @@ class Projection:
     ignore_missing_files: bool = False
     column_name_of_corrupt_record: str | None = None
     unpacks_batches: bool = True
+    body_views: bool = False
     advanced: Callable[[int], None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def schema(self) -> pa.Schema:
         """The schema of its batches."""
-        return schema_of(self.columns, self.column_name_of_corrupt_record)
+        return schema_of(self.columns, self.column_name_of_corrupt_record, self.viewed)
+
+    @property
+    def viewed(self) -> frozenset[str]:
+        """The columns that are views."""
+        return frozenset(self.columns).intersection(VIEWED) if self.body_views else frozenset()
 
     @property
     def returned(self) -> frozenset[str] | None:

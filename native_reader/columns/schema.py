@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -175,6 +175,8 @@ DEFAULT_COLUMNS = tuple(_DEFAULT)
 
 CORRUPT_RECORD = "corrupt_record"
 HEADS = "heads"
+VIEWED = ("body", "stored_body")
+"""The columns that can be views."""
 _NOT_HEADS = ("body", "properties", "stored_body", "body_text", "corrupt_record", "corrupt_reason")
 
 
@@ -198,9 +200,10 @@ def _projected(columns: str | Iterable[str] | None, corrupt_name: str | None) ->
     return selected([CORRUPT_RECORD if name == corrupt_name else name for name in names], COLUMNS)
 
 
-def schema_of(names: Iterable[str], corrupt_name: str | None = None) -> pa.Schema:
-    """The Arrow schema of these columns, all nullable."""
-    return pa.schema([pa.field(corrupt_name or name if name == CORRUPT_RECORD else name, COLUMNS[name].type) for name in names])
+def schema_of(names: Iterable[str], corrupt_name: str | None = None, viewed: Collection[str] = ()) -> pa.Schema:
+    """The Arrow schema of these columns, all nullable. `viewed`: those that are views."""
+    types = ((name, pa.binary_view() if name in viewed else COLUMNS[name].type) for name in names)
+    return pa.schema([pa.field(corrupt_name or name if name == CORRUPT_RECORD else name, kind) for name, kind in types])
 
 
 def properties_of(names: Iterable[str], predicate: Predicate) -> set[str]:

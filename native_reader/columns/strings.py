@@ -79,6 +79,10 @@ class Slices:
 
     def copied(self) -> pa.Array:
         """The values as a binary column: one view each, and one cast that copies."""
+        return self.viewed().cast(pa.binary())
+
+    def viewed(self) -> pa.Array:
+        """The values as views of their sources."""
         views = np.zeros((len(self.starts), 4), np.int32)
         views[:, 0], views[:, 2], views[:, 3] = self.sizes, self.which, self.starts
         for number, (u8, _) in enumerate(self.sources):
@@ -88,7 +92,7 @@ class Slices:
             views[inline, 1:] = self._inline(inline).view(np.int32)
         valid = pa.py_buffer(np.packbits(~self.null, bitorder="little")) if self.null.any() else None
         parts = [valid, pa.py_buffer(views), *(source.arrow for source in self.sources)]
-        return pa.Array.from_buffers(pa.binary_view(), len(views), parts).cast(pa.binary())
+        return pa.Array.from_buffers(pa.binary_view(), len(views), parts)
 
     def _inline(self, rows: Index) -> Bytes:
         """The bytes of very short values, which their views contain instead of a position."""
@@ -97,6 +101,12 @@ class Slices:
             own = np.flatnonzero(self.which[rows] == number)
             words[own] = at(u8, f"V{_INLINE}")[self.starts[rows[own]]].view(np.uint8).reshape(-1, _INLINE)
         return words & _INLINE_MASKS[self.sizes[rows]]
+
+
+def views_of(made: pa.Array, buffer: pa.Buffer) -> pa.Array:
+    """Views that were made without their first buffer, with it."""
+    valid, views, _, *others = made.buffers()
+    return pa.Array.from_buffers(made.type, len(made), [valid, views, buffer, *others])
 
 
 def text(column: pa.Array) -> pa.Array:

@@ -131,7 +131,12 @@ class Lazy(ABC):
         """
         from native_reader.frames.dataset import ScanDataset
 
-        return ScanDataset(self.schema, self._kinds(), self._reader_of(jobs), repr(self))
+        one = self._copied()
+        return ScanDataset(one.schema, one._kinds(), one._reader_of(jobs), repr(self))
+
+    def _copied(self) -> Lazy:
+        """The same without views, which pyarrow cannot filter."""
+        return self
 
     def _kinds(self) -> dict[str, str]:
         """The columns that conditions can name, with their types."""

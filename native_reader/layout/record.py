@@ -142,6 +142,11 @@ class Records:
         return int(self.sizes.sum())
 
     @property
+    def bodies(self) -> int:
+        """The sum of the sizes of the stored bodies."""
+        return int(self.body_size.sum())
+
+    @property
     def flags(self) -> int:
         """The flags that any record has."""
         return int(np.bitwise_or.reduce(self.heads["sys_flag"]))

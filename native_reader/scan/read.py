@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from native_reader.columns import checksums
 from native_reader.columns.batches import BatchBuilder, corrupt_rows
@@ -37,6 +36,7 @@ from native_reader.scan.positions import SeenRead, SummaryRead
 from native_reader.scan.pruned import TrustedRead, UnclaimedRead
 from native_reader.scan.summary_rows import SummaryRows
 from native_reader.sides.directories import Directories
+from native_reader.storage.memory import Memory
 from native_reader.storage.window import ReadRate, Window
 from native_reader.summary.unfit import Unfit
 from native_reader.text import Said, say
@@ -63,8 +63,8 @@ class Shared:
 
     certain: dict[str, int] = field(default_factory=dict)
     """By segment URI: a position where a record certainly starts."""
-    memory: list[NDArray[np.uint8]] = field(default_factory=list)
-    """Of windows that are closed."""
+    memory: Memory = field(default_factory=Memory)
+    """Of windows."""
     directories: Directories = field(default_factory=Directories)
     queues: dict[Sides, QueueNumbering] = field(default_factory=dict)
     """What records are compared with."""
@@ -92,7 +92,7 @@ class Reading:
             properties_of(projection.columns, wanted.rows),
             marks_failed=projection.mode == PERMISSIVE,
         )
-        self._schema = projection.schema
+        self._schema, self._copied = projection.schema, replace(projection, body_views=False).schema
         self._made = BatchBuilder(self._columns, self._schema, projection.max_decompressed_bytes)
         self._of_records = Filter(wanted.rows, of_records=True)
         self._of_messages = Filter(wanted.rows, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
@@ -139,6 +139,8 @@ class Reading:
                     return
                 self._advance(window)
                 self._note_damage(damages)
+                if projection.viewed:
+                    window.lend()
                 batches = self._batches(Rows(PaddedBuffer(window.u8, window.arrow), records)) if len(records) else ()
                 yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
             self._check_end()
@@ -237,8 +239,8 @@ class Reading:
         """A batch with rows of damage, each before the message at its place."""
         if len(damages) >= TUNING.many_damages:
             order = np.insert(np.arange(len(batch)), places, np.arange(len(batch), len(batch) + len(damages)))
-            mixed = pa.Table.from_batches([batch, self._corrupt(window, damages)], self._schema).take(order)
-            yield mixed.combine_chunks().to_batches()[0]
+            parts = [each.cast(self._copied) for each in (batch, self._corrupt(window, damages))]  # pyarrow takes no rows of views
+            yield pa.Table.from_batches(parts).take(order).combine_chunks().cast(self._schema).to_batches()[0]
             return
         begin = 0
         for each, stop in zip(damages, places.tolist(), strict=True):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from native_reader.errors import DataLoss, UnreadableError
 from native_reader.layout.record import LENGTH, PADDING, Index, Mask, at
 from native_reader.storage.linux import may_be_one_file
+from native_reader.storage.memory import Memory
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import REFUSED, Segment
 
@@ -26,7 +27,7 @@ class Window:
     """`load` fills it. `u8` and `arrow` then show the same bytes, and the first `filled` of them are valid.
 
     PADDING zero bytes follow the loaded bytes, so that a gather at any record start stays inside the buffer.
-    `memory`: of windows that are closed, for the next one. Fresh memory costs as much as reading into it.
+    `memory`: where it comes from, and goes to when the window is closed.
     """
 
     def __init__(
@@ -37,19 +38,21 @@ class Window:
         pace: ReadRate | None = None,
         leave_no_trace: bool = False,
         past_unreadable: bool = False,
-        memory: list[NDArray[np.uint8]] | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.segment = segment
         self.unreadable: list[tuple[int, int]] = []
         """Ranges `[start, stop)` of positions that could not be read; with `past_unreadable` they contain zeros."""
         self._past_unreadable = past_unreadable
         self.position = self.filled = self.bytes_read = self.loads = 0
+        self._scratch: Mask | None = None
+        self._is_lent = False
         self._pace = pace
         self._file = _opened(segment, past_unreadable=past_unreadable)
         if leave_no_trace:
             self._file.leave_no_trace()
-        self._memory, self._most = memory, size
-        self._grow(min(size, segment.size))
+        self._memory, self._least = Memory() if memory is None else memory, min(size, segment.size)
+        self._grow(self._least)
 
     @property
     def unopened(self) -> str | None:
@@ -63,16 +66,14 @@ class Window:
     def load(self, position: int, length: int) -> int:
         """Load up to `length` bytes from that position of the file, and grow if needed; returns how many there were."""
         length = min(length, self.segment.size - position)
-        if length > self._room:
-            self._grow(length)
+        self._make_room(length)
         filled = self._read(position, self._view[:length])
         return self._loaded(position, filled, position + filled if filled < length else None)
 
     def gather(self, positions: list[int], lengths: list[int]) -> int:
         """Load many ranges of the file, one after the other; `position` is then meaningless."""
         total = sum(lengths)
-        if total > self._room:
-            self._grow(total)
+        self._make_room(total)
         filled = self._file.read_many(positions, lengths, self._view)
         return self._loaded(0, filled, self._file.size() if filled < total else None)
 
@@ -181,30 +182,39 @@ class Window:
         """The log offset of the window's first byte."""
         return self.segment.base + self.position
 
+    def lend(self) -> None:
+        """What is loaded now stays as it is: batches refer to it. The next load takes other memory."""
+        if not self._is_lent:
+            self._is_lent = True
+            if self._room <= self._least:  # not that of a large record
+                self._memory.give_after(self.u8, self._whole)
+
+    def _make_room(self, size: int) -> None:
+        if self._is_lent:
+            self._grow(max(size, self._least))
+        elif size > self._room:
+            self._grow(size)
+
     def _grow(self, size: int) -> None:
-        whole = self._memory.pop() if self._memory else None
-        if whole is None or len(whole) < size + PADDING + _BLOCK:
-            # Not np.zeros: most windows stay partly unused, and touching memory is slow.
-            whole = np.empty(size + PADDING + _BLOCK, np.uint8)
+        whole = self._memory.take(size + PADDING + _BLOCK)
         begin = -whole.ctypes.data % _BLOCK  # where a page begins: systems copy faster to there
         self._whole, own = whole, whole[begin : begin + size + PADDING]
-        self._room = size
+        self._room, self._is_lent = size, False
         own[:PADDING] = 0
         self._view, self.u8, self.arrow = own.data, own, pa.py_buffer(own)
-        self._scratch: Mask | None = None
 
     @property
     def scratch(self) -> Mask:
         """Reusable memory for `magics`."""
-        if self._scratch is None:
+        if self._scratch is None or self._scratch.shape[1] != len(self.u8) // 2:
             self._scratch = np.empty((2, len(self.u8) // 2), np.bool_)
         return self._scratch
 
     def close(self) -> None:
-        """Close the file. The loaded bytes are gone if the window has got memory for the next one."""
+        """Close the file. The loaded bytes are gone, unless they were lent."""
         self._file.close()
-        if self._memory is not None and self._room <= self._most:  # not that of a large record
-            self._memory.append(self._whole)
+        if not self._is_lent and self._room <= self._least:  # not that of a large record
+            self._memory.give(self._whole)
 
     def __enter__(self) -> Self:
         return self

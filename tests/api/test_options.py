@@ -12,7 +12,7 @@ from support.stores import ZERO, files_of, in_memory, log_of, message
 import native_reader as nr
 from native_reader.conditions import predicate_of
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.options import MessageOptions, options_of
+from native_reader.options import MessageOptions, ReadOptions, options_of
 from native_reader.testing.strategies import SYSTEM_TOPICS
 
 START = 1_700_000_000_000  # what `message` counts its store timestamps from: 2023-11-14 22:13:20 UTC
@@ -252,7 +252,7 @@ def test_an_invalid_value(store, options, text):
     assert refused(store, **options) == text
 
 
-ALL = ", ".join(each.name for each in options_of(MessageOptions))
+ALL = ", ".join(each.name for each in options_of(ReadOptions))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,13 @@ def test_stores_changed_at_random(shard: int) -> None:
 
 @pytest.mark.kernel
 @pytest.mark.sweep
+def test_both_kernels_cut_properties_changed_at_random() -> None:
+    """49,152 inputs in each log."""
+    run(fuzz.check_fields, " --fields", 0, at_effort(1, 40))
+
+
+@pytest.mark.kernel
+@pytest.mark.sweep
 @pytest.mark.parametrize("shard", range(4))
 def test_both_kernels_read_records_changed_at_random(shard: int) -> None:
     """About 55 inputs in each log: 1,000 in each shard, 440,000 in a sweep."""

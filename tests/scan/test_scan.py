@@ -188,8 +188,9 @@ def test_the_splits_of_a_read_use_the_same_memory() -> None:
     shared, used, bodies = Shared(), set(), []
     for split in scan.plan().splits:
         bodies += [batch["body"] for batch in Reading(split, Projection(("body",)), shared=shared)]
-        (memory,) = shared.memory
+        memory = shared.memory.take(1000)
         used.add(memory.ctypes.data)
+        shared.memory.give(memory)
     assert len(used) == 1 < len(scan.plan().splits)
     assert [body for column in bodies for body in column.to_pylist()] == [b"%d" % number * 100 for number in range(40)]
 
