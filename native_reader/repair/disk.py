@@ -160,12 +160,13 @@ class Beside:
         self._writing, self._flushing = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self._flushed: list[Future[None]] = []
 
-    def write(self, function: Callable[..., str], *arguments: object) -> Future[None]:
-        """Call a function that writes a file and returns its path. The result is there when the file can be read."""
+    def write(self, function: Callable[..., str | None], *arguments: object) -> Future[None]:
+        """Call a function that writes. The result is there when that can be read. If it returns the path of a file, this is flushed."""
 
         def written() -> None:
             path = function(*arguments)
-            self._flushed.append(self._flushing.submit(flush_one, path))
+            if path is not None:
+                self._flushed.append(self._flushing.submit(flush_one, path))
 
         return self._writing.submit(written)
 

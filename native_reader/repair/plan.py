@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from time import time_ns
@@ -60,7 +61,6 @@ class RepairPlan:
     Attributes:
         files: The damaged store.
         messages: How many messages survive.
-        start: Whether a broker may be started on the damaged store.
         doubtful: The offsets of records whose properties are lost. They are replaced, too, unless `choices` keep them.
         dropped: By topic: how many whole records no queue gets, because their topic or queue was deleted.
     """
@@ -72,7 +72,8 @@ class RepairPlan:
     filling: Filling
     units: int
     messages: int
-    start: Start
+    starting: Future[Start]
+    """The answer of `start`, found in a thread: some segments are read for it, and nothing else of the plan needs it."""
     doubtful: tuple[int, ...]
     dropped: Counter[str]
     groups: tuple[GroupOffset, ...]
@@ -85,6 +86,11 @@ class RepairPlan:
     choices: Choices
     moved: Moved | None = None
     """Where the records of an extract are; None if all stay in their places."""
+
+    @property
+    def start(self) -> Start:
+        """Whether a broker may be started on the damaged store."""
+        return self.starting.result()
 
     @property
     def is_whole(self) -> bool:
@@ -177,7 +183,7 @@ def plan_repair(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -
     lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
-        files, survey, shape, lost, filling, old.units, survey.messages, _start(files, survey, log_end),
+        files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end),
         tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale and not clears, _was_stopped(files),
         index_shape(files, how.sizes), how.choices,
     )  # fmt: skip
@@ -193,9 +199,13 @@ def _surveyed(files: StoreFiles, old: OldQueues, how: Reading, kept: KeptKeys | 
     return survey
 
 
-def _start(files: StoreFiles, survey: Survey, end: int) -> Start:
+def _starting(files: StoreFiles, survey: Survey, end: int) -> Future[Start]:
     damage, now = Damages.of(survey.wrong.damage or survey.reader.run.report.damage), time_ns() // 1_000_000
-    return may_start(files, oldest_version(files), end, damage, now=now, reserved_hours=RESERVED)
+    thread = ThreadPoolExecutor(1)
+    try:
+        return thread.submit(lambda: may_start(files, oldest_version(files), end, damage, now=now, reserved_hours=RESERVED))
+    finally:
+        thread.shutdown(wait=False)
 
 
 def _was_stopped(files: StoreFiles) -> bool:

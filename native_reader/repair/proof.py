@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
 from native_reader.errors import StoreDamaged
-from native_reader.layout.record import UP_TO_BODY_CRC, UP_TO_MAGIC, Numbers
+from native_reader.layout.record import Numbers
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.records.walk import CHUNK, ReadWalk
+from native_reader.repair.comparing import Comparing
 from native_reader.repair.moved_proof import compare_moved
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
-from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 from native_reader.tables import TABLES
 from native_reader.text import Said, say
 from native_reader.verify.codes import NOTE
 
-_PIECE, _PART = 1 << 20, 64 << 20
 _NOT_OURS = (
     *("time-goes-back", "time-of-first", "queue-missing", "config-damaged", "offset-after-queue", "key-not-covered", "index-time"),
     "queue-file",
@@ -40,21 +37,15 @@ class Warned(NamedTuple):
     said: Said
 
 
-def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> list[Warned]:
+def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading, comparing: Comparing) -> list[Warned]:
     """Raise an error unless the new store is right. Returns the warnings about what was copied as it is.
 
     All rows outside of holes have equal bytes at equal offsets in both stores. The records in the holes end where the next one
     begins, so a reader of the new store finds exactly both.
     """
-    threads = ThreadPoolExecutor(how.jobs)
-    try:
-        compared = [(offset, threads.submit(_first_difference, *part)) for offset, part in _parts(plan, new)]
-        warnings = _check(new, place, how)
-        for offset, part in compared:
-            if (found := part.result()) is not None:
-                raise refusal("proof", found=f"its bytes differ near offset {offset + found:,}", path=place)
-    finally:
-        threads.shutdown(cancel_futures=True)
+    warnings = _check(new, place, how)
+    if (differs := comparing.first_difference()) is not None:
+        raise refusal("proof", found=f"its bytes differ near offset {differs:,}", path=place)
     if plan.moved is not None:
         compare_moved(plan, plan.moved, new, place, how)
     _check_holes(plan, new, place)
@@ -74,51 +65,6 @@ def _check(new: StoreFiles, place: str, how: Reading) -> list[Warned]:
             found = say(f"found {row['code']}", message=Said.from_json(row["details"]))
             warnings.append(Warned(text, say("copied with", code=row["code"], found=found)))
     return warnings
-
-
-def _parts(plan: RepairPlan, new: StoreFiles) -> Iterator[tuple[int, tuple[str, str, int, int]]]:
-    """What must be equal: the offset of a segment, the files of the old and of the new one, and positions in them."""
-    copies = {each.base: each.uri for each in new.segments}
-    for base, source in plan.shape.sources.items():
-        for start, stop in _but_checksums(plan, base, _whole_ranges(plan, base, source.size)):
-            for at in range(start, stop, _PART):
-                yield base, (source.uri, copies[base], at, min(at + _PART, stop))
-
-
-def _first_difference(one: str, other: str, start: int, stop: int) -> int | None:
-    """About where positions `[start, stop)` of two files differ first. What is a hole in both is not read."""
-    left, right = bytearray(_PIECE), bytearray(_PIECE)
-    with storage_of(one).open(one) as source, storage_of(other).open(other) as copy:
-        at = start
-        while (at := min(source.next_data(at), copy.next_data(at))) < stop:
-            count = min(_PIECE, stop - at)
-            if count < _PIECE:
-                left, right = bytearray(count), bytearray(count)
-            is_read = source.read_into(at, memoryview(left)) == copy.read_into(at, memoryview(right)) == count
-            if not is_read or left != right:
-                return at
-            at += count
-    return None
-
-
-def _whole_ranges(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int, int]]:
-    """The positions in a segment outside of holes."""
-    at = 0
-    for hole in plan.shape.holes:
-        if base <= hole.start < base + plan.shape.size:
-            if hole.start - base > at:
-                yield at, min(hole.start - base, size)
-            at = size if hole.is_tail else hole.stop - base
-    if at < size:
-        yield at, size
-
-
-def _but_checksums(plan: RepairPlan, base: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """These ranges without the checksums that are corrected."""
-    corrected = np.array(sorted(plan.corrected), np.int64) - base + UP_TO_MAGIC
-    for start, stop in ranges:
-        mine = corrected[(corrected >= start) & (corrected < stop)].tolist()
-        yield from zip([start, *(at + UP_TO_BODY_CRC - UP_TO_MAGIC for at in mine)], [*mine, stop], strict=True)
 
 
 def _check_holes(plan: RepairPlan, new: StoreFiles, place: str) -> None:

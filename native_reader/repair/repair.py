@@ -11,12 +11,13 @@ from native_reader.errors import ExportError, StoreError
 from native_reader.export.target import Target
 from native_reader.markdown import lines_of
 from native_reader.repair import disk
+from native_reader.repair.comparing import Comparing
 from native_reader.repair.copies import Copies
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.moved import moved_plan
 from native_reader.repair.page import facts_of, page_of
 from native_reader.repair.plan import RepairPlan, plan_repair
-from native_reader.repair.proof import prove
+from native_reader.repair.proof import Warned, prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
@@ -93,7 +94,7 @@ def repair(
 def _written(files: StoreFiles, unfinished: Target, path: str, how: Reading, kept: KeptKeys, *, sentences: Mapping[str, str]) -> Repaired:
     """Plan the new store, write it, and give it its place."""
     try:
-        with disk.Beside() as beside:
+        with Comparing(how.jobs) as comparing, disk.Beside() as beside:
             copies = Copies(beside, disk.path_in(unfinished.path, LOG))
             try:
                 plan = _planned(files, path, how, kept, copies)
@@ -101,8 +102,11 @@ def _written(files: StoreFiles, unfinished: Target, path: str, how: Reading, kep
                 beside.stop()
                 disk.remove(unfinished.path)
                 raise
-            new = write_store(plan, unfinished.path, copies, kept)
-            done = _proven(plan, new, unfinished, path, how)
+            new = write_store(plan, unfinished.path, copies, kept, comparing)
+            done = Repaired(plan, path, *_warnings(prove(plan, new, unfinished.path, how, comparing)))
+            if plan.choices.holes == "repeat":
+                repeat_in_holes(plan, unfinished.path)
+            unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
             beside.finish()
         unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(sentences))
         unfinished.remove_temporary_folder()
@@ -144,11 +148,6 @@ def _refuse_contents(place: str, unfinished: str) -> None:
         raise refusal("mount", path=place)
 
 
-def _proven(plan: RepairPlan, new: StoreFiles, unfinished: Target, path: str, how: Reading) -> Repaired:
-    """Prove the new store, and write its facts."""
-    found = prove(plan, new, unfinished.path, how)
-    done = Repaired(plan, path, tuple(each.text for each in found), tuple(each.said for each in found))
-    if plan.choices.holes == "repeat":
-        repeat_in_holes(plan, unfinished.path)
-    unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
-    return done
+def _warnings(found: list[Warned]) -> tuple[tuple[str, ...], tuple[Said, ...]]:
+    """As text, and as what the page says."""
+    return tuple(each.text for each in found), tuple(each.said for each in found)

@@ -12,6 +12,7 @@ from native_reader.broker.checkpoint import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.layout.record import UP_TO_MAGIC, stored_crc
 from native_reader.repair import disk
+from native_reader.repair.comparing import Comparing
 from native_reader.repair.copies import Copies
 from native_reader.repair.filling import content_of
 from native_reader.repair.indexes import write_index, write_index_of
@@ -39,18 +40,19 @@ _MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *
 _ZEROS = bytes(1 << 20)
 
 
-def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys) -> StoreFiles:
-    """Write everything to a folder, and return the store in it. The log may still be on its way to the disk. `kept`: of the plan."""
+def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, comparing: Comparing) -> StoreFiles:
+    """Write everything to a folder, and return the store in it. It may still be on its way to the disk. `kept`: of the plan."""
     beside = copies.beside
-    segments = list(_write_log(plan, copies))
-    _write_queues(plan, disk.path_in(folder, QUEUES))
-    beside.flush(disk.path_in(folder, QUEUES))
+    segments = list(_write_log(plan, copies, comparing))
+    queues = beside.write(_write_queues, plan, disk.path_in(folder, QUEUES))
     if plan.moved is None:
         _copy_rest(plan, folder)
     else:
         write_settings(plan, disk.path_in(folder, CONFIG))
     indexed = _write_index(plan, _written(segments), disk.path_in(folder, INDEX), kept)
-    beside.flush(disk.path_in(folder, INDEX))
+    queues.result()
+    for each in (QUEUES, INDEX):
+        beside.flush(disk.path_in(folder, each))
     _write_checkpoint(plan, folder, indexed)
     for _ in _written(segments):
         pass
@@ -59,7 +61,7 @@ def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys) -
     return new
 
 
-def _write_log(plan: RepairPlan, copies: Copies) -> Iterator[tuple[str, Future[None]]]:
+def _write_log(plan: RepairPlan, copies: Copies, comparing: Comparing) -> Iterator[tuple[str, Future[None]]]:
     """Begin to write each segment. Yields its path, and what ends when it is written."""
     for base in plan.shape.bases:
         path = copies.path(base)
@@ -68,11 +70,11 @@ def _write_log(plan: RepairPlan, copies: Copies) -> Iterator[tuple[str, Future[N
             continue
         holes = [hole for hole in plan.shape.holes if base <= hole.start < base + plan.shape.size]
         if base in plan.shape.sources or holes:  # else a segment after the end, which only some stores have
-            yield path, copies.beside.write(_write_segment, plan, copies, base, holes)
+            yield path, copies.beside.write(_write_segment, plan, copies, base, holes, comparing)
 
 
-def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole]) -> str:
-    """Copy a segment, and fill its holes."""
+def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole], comparing: Comparing) -> str:
+    """Copy a segment, fill its holes, and begin to compare it."""
     path, source = copies.path(base), plan.shape.sources.get(base)
     if source is not None:
         copies.copy(base, local_path(source.uri))
@@ -81,6 +83,7 @@ def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole
     _correct(plan, path, base)
     if source is None:
         disk.set_time(path, holes[0].time if holes else plan.survey.first_time)
+    comparing.begin(plan, base, path)
     return path
 
 

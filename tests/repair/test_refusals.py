@@ -192,7 +192,6 @@ def test_a_write_that_fails_says_how_to_start_again(store: Path, tmp_path: Path,
     "spoiled",
     [
         ("commitlog", 300, "index-other-key"),
-        ("commitlog", 16, "its bytes differ near offset 0"),  # a number of the user, which no checksum covers
         ("consumequeue", 40, "record-without-entry"),
     ],
 )
@@ -212,6 +211,22 @@ def test_a_new_store_that_is_wrong_is_not_given_out(
 
     monkeypatch.setattr(repair, "write_store", badly_written)
     with pytest.raises(nr.RepairError, match=rf"the new store is not what it should be: .*({found})"):
+        nr.open(store).repair(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_copy_that_differs_is_not_given_out(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a number of the user, which no checksum covers."""
+    tail(store, Random(1))
+    copy = disk.copy
+
+    def badly_copied(source: str, target: str) -> None:
+        copy(source, target)
+        if "/commitlog/" in target and target.endswith("00065536"):
+            patch(Path(target), 16, b"\x55" * 3)
+
+    monkeypatch.setattr(disk, "copy", badly_copied)
+    with pytest.raises(nr.RepairError, match=r"the new store is not what it should be: its bytes differ near offset 65,536\. It stays in"):
         nr.open(store).repair(tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -1,0 +1,86 @@
+"""Compares the bytes of both logs, beside other work: a segment as soon as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from native_reader.layout.record import UP_TO_BODY_CRC, UP_TO_MAGIC
+from native_reader.repair.plan import RepairPlan
+from native_reader.storage.paths import uri_of
+from native_reader.storage.protocol import storage_of
+
+_PIECE, _PART = 1 << 20, 64 << 20
+
+
+class Comparing:
+    """A comparison in so many threads."""
+
+    def __init__(self, jobs: int) -> None:
+        self._threads = ThreadPoolExecutor(jobs)
+        self._compared: list[tuple[int, Future[int | None]]] = []
+
+    def begin(self, plan: RepairPlan, base: int, path: str) -> None:
+        """Begin to compare a segment of the new log with that of the old one, if there is one."""
+        source = plan.shape.sources.get(base)
+        if source is not None:
+            for part in _parts(plan, base, source.size):
+                self._compared.append((base, self._threads.submit(_first_difference, source.uri, uri_of(path), *part)))
+
+    def first_difference(self) -> int | None:
+        """Wait for the end. Returns about where the logs differ first."""
+        found = [base + at for base, part in self._compared if (at := part.result()) is not None]
+        return min(found, default=None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._threads.shutdown(cancel_futures=True)
+
+
+def _parts(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int, int]]:
+    """The positions in a segment that must be equal."""
+    for start, stop in _but_checksums(plan, base, _whole_ranges(plan, base, size)):
+        for at in range(start, stop, _PART):
+            yield at, min(at + _PART, stop)
+
+
+def _first_difference(one: str, other: str, start: int, stop: int) -> int | None:
+    """About where positions `[start, stop)` of two files differ first. What is a hole in both is not read."""
+    left, right = bytearray(_PIECE), bytearray(_PIECE)
+    with storage_of(one).open(one) as source, storage_of(other).open(other) as copy:
+        at = start
+        while (at := min(source.next_data(at), copy.next_data(at))) < stop:
+            count = min(_PIECE, stop - at)
+            if count < _PIECE:
+                left, right = bytearray(count), bytearray(count)
+            is_read = source.read_into(at, memoryview(left)) == copy.read_into(at, memoryview(right)) == count
+            if not is_read or left != right:
+                return at
+            at += count
+    return None
+
+
+def _whole_ranges(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int, int]]:
+    """The positions in a segment outside of holes."""
+    at = 0
+    for hole in plan.shape.holes:
+        if base <= hole.start < base + plan.shape.size:
+            if hole.start - base > at:
+                yield at, min(hole.start - base, size)
+            at = size if hole.is_tail else hole.stop - base
+    if at < size:
+        yield at, size
+
+
+def _but_checksums(plan: RepairPlan, base: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """These ranges without the checksums that are corrected."""
+    corrected = np.array(sorted(plan.corrected), np.int64) - base + UP_TO_MAGIC
+    for start, stop in ranges:
+        mine = corrected[(corrected >= start) & (corrected < stop)].tolist()
+        yield from zip([start, *(at + UP_TO_BODY_CRC - UP_TO_MAGIC for at in mine)], [*mine, stop], strict=True)
