@@ -59,7 +59,7 @@ class Decoder:
     def __init__(self, java: Java, store: Path) -> None:
         home = store.parent / "bench"
         home.mkdir(exist_ok=True)
-        command = java.command("Bench", store / "commitlog", home=home)
+        command = java.command("Bench", store / "commitlog", home=home, memory="2g", options=())  # with both of its compilers
         self._process = subprocess.Popen(command, cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __call__(self) -> int:

@@ -16,7 +16,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,13 +102,13 @@ class Java:
             half.rename(classes)
         return classes
 
-    def command(self, main: str, *arguments: object, home: Path, memory: str = "512m") -> list[str]:
+    def command(self, main: str, *arguments: object, home: Path, memory: str = "512m", options: Sequence[str] = _SHORT_LIVED) -> list[str]:
         opened = [word for package in _OPENED for word in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")]
         exported = ["--add-exports", "java.base/jdk.internal.ref=ALL-UNNAMED", "--add-exports", "java.base/sun.nio.ch=ALL-UNNAMED"]
         settings = [f"-Duser.home={home}", f"-Drocketmq.home.dir={home}", f"-Drocketmq.client.logRoot={home}/log", "-Duser.timezone=UTC"]
         # Client ids of 32 digits also where the machine has IPv6; and a retry topic is pulled at once, not after 20 s.
         settings += ["-Djava.net.preferIPv4Stack=true", "-Drocketmq.client.rebalance.waitInterval=1500", "-Dfile.encoding=UTF-8"]
-        limits = ["-Xms64m", f"-Xmx{memory}", "-XX:MaxDirectMemorySize=1g", *_SHORT_LIVED]
+        limits = ["-Xms64m", f"-Xmx{memory}", "-XX:MaxDirectMemorySize=1g", *options]
         return ["java", *limits, *settings, *opened, *exported, "-cp", self.classpath, main, *map(str, arguments)]
 
     def run(self, main: str, *arguments: object, home: Path, timeout: float = 180) -> list[dict[str, Any]]:
