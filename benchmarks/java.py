@@ -18,7 +18,7 @@ from measure import by_kernel, parser_of, print_head, print_ratio, use_cores
 from rocketmq import Java, ended, missing
 from run import consume
 
-WANTED = {"1 KiB": "≥ 1.0", "100 B": "≥ 2", "mixed": "≥ 1.0"}
+WANTED = {"1 KiB": "≥ 1.2", "100 B": "≥ 2.4", "mixed": "≥ 1.0"}
 _WARM_UP = 5
 SIZES = {"1 KiB": (1024, 1024, 1 << 30), "100 B": (100, 100, 1 << 30), "mixed": (100, 64 << 10, 4 << 10)}
 HEADS = [
