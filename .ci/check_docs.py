@@ -54,8 +54,9 @@ def problems(path: Path, targets: set[str]) -> list[str]:
 
 
 def code_blocks(readme: str) -> list[str]:
-    """The code of a README without its comments, which are translated."""
-    return [re.sub(r"\s+#.*", "", body) for _, body in BLOCK.findall(Path(readme).read_text(encoding="utf-8"))]
+    """The code of a README without comments and the outputs of commands, which are translated."""
+    found = BLOCK.findall(Path(readme).read_text(encoding="utf-8"))
+    return [re.sub(r"^(?!\$ ).*\n| --lang zh$" if language == "console" else r"\s+#.*", "", body, flags=re.M) for language, body in found]
 
 
 def main() -> None:
