@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from native_reader.errors import OptionError
 from native_reader.layout.record import HEAD, Bytes, Index, Mask, Numbers, Records
 
-SEAM = 2
+SEAM = 1
 """The version of this seam. A kernel of another version is not used."""
 NUMPY, COMPILED = "numpy", "compiled"
 _VARIABLE = "RMQSTORE_KERNEL"
