@@ -18,7 +18,8 @@ SENTENCES = {
     ),
     "controller": (
         "{store} has {name}: its broker runs in controller mode, and a repaired log would differ from those of its slaves. "
-        "Copy the store from the slave with the longest log; or make one of a single master, without a controller and slaves: --single"
+        "Copy the store from the slave with the longest log; or make one of a single master, without a controller and slaves: "
+        "--single, in Python single=True"
     ),
     "rocksdb": "{store} has {name}: queues, index or settings in RocksDB are not repaired. Save the messages with `rmqstore rescue`",
     BATCHES: "topics with inner batches (queue type BatchCQ) are not repaired. Save the messages with `rmqstore rescue`",

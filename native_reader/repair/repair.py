@@ -126,11 +126,10 @@ def _planned(files: StoreFiles, path: str, how: Reading, kept: KeptKeys, copies:
     if not how.choices.topics:
         copies.begin(files)
     plan = _plan(files, how, kept)
-    needed = plan.bytes_needed - copies.bytes()
-    if needed > disk.free_bytes(place):
+    if plan.bytes_needed > disk.free_bytes(place) + copies.bytes():
         kept.forget()
-    if needed > (free := disk.free_bytes(place)):
-        raise refusal("no space", path=path, free=size_of(free), needed=size_of(needed))
+    if plan.bytes_needed > (free := disk.free_bytes(place) + copies.bytes()):
+        raise refusal("no space", path=path, free=size_of(free), needed=size_of(plan.bytes_needed))
     return plan
 
 

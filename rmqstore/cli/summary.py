@@ -19,7 +19,7 @@ def has_conditions(asked: Asked) -> bool:
 
 
 def complete(asked: Asked, store: Store) -> None:
-    """Write the parts that the summary lacks, if it is in a local folder. What prevents it is told."""
+    """Write the parts that the summary lacks, if it is in a local folder. Says what prevents it."""
     import native_reader
 
     folder = asked.options.get("summary")
