@@ -31,7 +31,7 @@ from native_reader.sides.batch_topics import has_queues, topics_with_batches
 from native_reader.sides.index import Hits, IndexFile, begin_of, index_files, search
 from native_reader.sides.index_database import index_database, search_database
 from native_reader.sides.queues import topics_in
-from native_reader.sides.trusted import check_files, check_trusted_files
+from native_reader.sides.trusted import ABSENT, check_files, check_trusted_files
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.threads import map_files
@@ -52,6 +52,8 @@ class KeyLookup:
     predicate: Predicate
     hits: tuple[int, ...] = ()
     """Offsets of records with such a key, each one checked, to be read first."""
+    missing: tuple[int, ...] = ()
+    """Offsets inside the log that the index names for such a key, and where no record has it."""
     topics: int = 0
     files: int = 0
     """How many index files were searched, and the index in RocksDB as one."""
@@ -128,7 +130,9 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
             why=evidence.why,
         )
     hits, checked = evidence.hits, evidence.checked
-    lookup = replace(lookup, hits=tuple(np.unique(hits.offsets[checked.keys > 0]).tolist()))
+    is_missing = ((checked.sizes == 0) | (checked.sizes == ABSENT)) & (hits.offsets >= log[0]) & (hits.offsets < log[1])
+    hit, missing = (tuple(np.unique(hits.offsets[which]).tolist()) for which in (checked.keys > 0, is_missing))
+    lookup = replace(lookup, hits=hit, missing=missing)
     return replace(lookup, predicate=rewritten(of_ids, _RowsOfCondition(hits.where(checked.sizes != 0), hashes, topics.names, lookup).of))
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from native_reader import Scan
+    from native_reader.plan.plan import Plan
 
 HELP = """Find messages. All conditions must be true.
 
@@ -93,6 +94,7 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
 
             is_expired = any(each.begins for each in store.stores)
             _note_absence(asked, time_span((logs[uri], end) for uri, end in plan.ends), is_expired)
+            _note_missing(store.messages(**asked.of_messages(**messages.defaults, **at) | {"access": "trust"}).plan())
         size = sum(end - logs[uri][0].base for uri, end in plan.ends if logs[uri])
         name = next((name for option, name in (("keys", "key"), ("msg_id", "id")) if option in asked.options), None)
         if name and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):
@@ -135,6 +137,19 @@ def _note_result(read: Read, count: int) -> None:
     from native_reader.text import counted, size_of
 
     note(f"{counted(count, 'message')} found; {size_of(read.bytes_read)} of the log were read")
+
+
+def _note_missing(plan: Plan) -> None:
+    """Say where the index names such a message, and the log has none. `plan`: with `access=trust`, which always asks the index."""
+    from native_reader.text import counted
+
+    offsets = sorted({offset for _, lookup in plan.lookups for offset in lookup.missing})
+    if offsets:
+        more = f" and {counted(len(offsets) - 1, 'other offset')}" if len(offsets) > 1 else ""
+        note(
+            f"note: the index names offset {offsets[0]:,}{more} for it, and the log has no such message there: "
+            "the message is lost, or the index is wrong. rmqstore verify tells which"
+        )
 
 
 def _note_absence(asked: Asked, span: tuple[datetime, datetime] | None, is_expired: bool) -> None:

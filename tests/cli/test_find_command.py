@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -36,6 +37,23 @@ def test_older_messages_have_expired_only_if_the_log_begins_later(store: Path, t
     later = on_disk(tmp_path / "later", files_of(log_of([message(7)], start=1 << 20))) / "store"
     time = "2023-11-14 22:13:20.007Z"
     assert f"from {time} to {time}; older ones expired or were removed\n" in run("find", later, "--key", "K20").err
+
+
+def test_the_index_names_a_message_that_the_log_has_lost(store: Path) -> None:
+    """Zeros where a record was, and a segment that is gone."""
+    place = json.loads(run("find", store, "--key", "k31", "--json", "--columns", "physical_offset").out)["physical_offset"]
+    path = max(each for each in (store / "commitlog").iterdir() if int(each.name) <= place)
+    content = bytearray(path.read_bytes())
+    content[place - int(path.name) : place - int(path.name) + 100] = bytes(100)
+    path.write_bytes(content)
+    said = f"note: the index names offset {place:,} for it, and the log has no such message there: "
+    why = "the message is lost, or the index is wrong. rmqstore verify tells which"
+    for asked in (["--key", "k31"], ["--msg-id", "U0031"], ["--key", "k31", "--topic", "T1"]):
+        assert run("find", store, *asked).err.splitlines()[-1] == said + why
+    for asked in (["--key", "k32"], ["--key", "k0031"], ["--key", "k31", "--topic", "T2"]):
+        assert "the index names" not in run("find", store, *asked).err
+    path.unlink()
+    assert said in run("find", store, "--key", "k31").err
 
 
 def test_the_times_of_a_damaged_log(damaged: Path) -> None:
