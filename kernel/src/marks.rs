@@ -82,20 +82,21 @@ impl Marker {
         let (topic, number) = self.places.number(bytes, place);
         for key in once(found.unique).chain(found.keys.split(|&byte| byte == b' ')) {
             if !key.is_empty() {
-                let hashes = [topic.before_key, 0].map(|before| positive(hash_after(before, key)).into());
-                self.keys.push([row, hashes[0], hashes[1]]);
+                let key = Text::of(key);
+                self.keys.push([row, positive(key.after(topic.before_key)).into(), positive(key.hash).into()]);
             }
         }
         for (name, number) in found.lights() {
             self.lights.push([row, self.light_queues.number(name).0 as i64, number]);
         }
+        let tag = Text::of(found.tag);
         let is_batch = place.sys_flag & INNER_BATCH != 0;
         self.longs.push([place.physical_offset, place.queue_offset, place.store_timestamp]);
         self.ints.push([
             place.size.cast_signed(),
             number,
-            hash_after(0, found.tag).cast_signed(),
-            positive(hash_after(topic.before_tag, found.tag)),
+            tag.hash.cast_signed(),
+            positive(tag.after(topic.before_tag)),
             place.sys_flag,
             found.has_delay.into(),
             if is_batch { count_of(bytes, place, found.count) } else { 1 },
@@ -262,19 +263,45 @@ impl Places {
     }
 }
 
-/// Java's `String.hashCode` of a text with that hash, followed by this one. What is not UTF-8 is U+FFFD, as everywhere.
-fn hash_after(hash: u32, text: &[u8]) -> u32 {
-    let step = |hash: u32, unit: u32| hash.wrapping_mul(BASE).wrapping_add(unit);
-    if !text.is_ascii() {
-        return String::from_utf8_lossy(text).encode_utf16().fold(hash, |hash, unit| step(hash, unit.into()));
+/// Java's `String.hashCode` of a text, and by how much the text multiplies the hash of what is before it.
+#[derive(Clone, Copy)]
+struct Text {
+    hash: u32,
+    shift: u32,
+}
+
+impl Text {
+    /// What is not UTF-8 is U+FFFD, as everywhere.
+    fn of(text: &[u8]) -> Text {
+        let mut all = Text { hash: 0, shift: 1 };
+        if !text.is_ascii() {
+            String::from_utf8_lossy(text).encode_utf16().for_each(|unit| all.push(BASE, unit.into()));
+            return all;
+        }
+        // Four at once: each step of the sum waits for the one before it.
+        let (fours, rest) = text.as_chunks::<4>();
+        for four in fours {
+            let own = four.iter().fold(0_u32, |own, &byte| own.wrapping_mul(BASE).wrapping_add(byte.into()));
+            all.push(BASE.pow(4), own);
+        }
+        rest.iter().for_each(|&byte| all.push(BASE, byte.into()));
+        all
     }
-    // Four at once: each step of the sum waits for the one before it.
-    let (fours, rest) = text.as_chunks::<4>();
-    let hash = fours.iter().fold(hash, |hash, four| {
-        let own = four.iter().fold(0, |own, &byte| step(own, byte.into()));
-        hash.wrapping_mul(BASE.pow(4)).wrapping_add(own)
-    });
-    rest.iter().fold(hash, |hash, &byte| step(hash, byte.into()))
+
+    #[inline(always)]
+    fn push(&mut self, shift: u32, hash: u32) {
+        *self = Text { hash: self.hash.wrapping_mul(shift).wrapping_add(hash), shift: self.shift.wrapping_mul(shift) };
+    }
+
+    /// The hash of a text with that hash, followed by this one.
+    fn after(self, hash: u32) -> u32 {
+        hash.wrapping_mul(self.shift).wrapping_add(self.hash)
+    }
+}
+
+/// Java's `String.hashCode` of a text with that hash, followed by this one.
+fn hash_after(hash: u32, text: &[u8]) -> u32 {
+    Text::of(text).after(hash)
 }
 
 /// The number that a text of at most `most` digits is, up to 18; or UNKNOWN.
