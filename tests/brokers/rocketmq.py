@@ -1,11 +1,12 @@
 """RocketMQ's own programs and classes, from Maven Central: run, compiled against, started and stopped.
 
 Nothing of it is part of the product. A broker lives in a temporary home on free loopback ports, has small files, and
-never outlives the test that started it.
+never outlives the test that started it. A name server may outlive it, but not the tests.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import hashlib
@@ -15,6 +16,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ports import free_port
+from remoting import has_topic
 
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build" / "rocketmq"
@@ -176,12 +179,8 @@ class Broker:
         """Start it, and wait until it accepts commands and is registered with the name server."""
         begun = time.monotonic()
         self.launch()
-        try:
-            self.traffic("ready")
-        except AssertionError as unready:
-            said = (self.home / "broker.out").read_text(errors="replace")[-3000:]
-            assert self.process is not None
-            raise AssertionError(f"the broker (ended: {self.process.poll()}) is not ready; it said: {said}") from unready
+        assert self.process is not None
+        await_all(lambda: has_topic(self.name_server, self.address, "Ready"), self.process, self.home / "broker.out")
         self.ready_after = time.monotonic() - begun
 
     def launch(self) -> None:
@@ -238,7 +237,42 @@ def await_all(done: Callable[[], bool], process: subprocess.Popen[bytes], log: P
 
 @contextlib.contextmanager
 def name_server(java: Java, home: Path, **settings: object) -> Iterator[str]:
-    """The address of a name server, which is stopped afterwards."""
+    """The address of a name server. One with settings is stopped afterwards.
+
+    The others are lent to one test after the other, until the process ends: to start one takes two seconds of the processor, and it
+    forgets a broker that ended. After a test that failed, it is not lent again.
+    """
+    if settings:
+        process, address = _name_server(java, home, settings)
+        try:
+            yield address
+        finally:
+            ended(process, signal.SIGKILL)
+    else:
+        free = _NAME_SERVERS.setdefault(java.version, [])
+        address = free.pop() if free else _lasting_name_server(java)
+        yield address
+        free.append(address)
+
+
+_NAME_SERVERS: dict[str, list[str]] = {}
+"""Addresses of those that no test has now, by version."""
+
+
+def _lasting_name_server(java: Java) -> str:
+    home = Path(tempfile.mkdtemp(prefix="rocketmq-"))
+    process, address = _name_server(java, home, {})
+
+    def stop() -> None:
+        ended(process, signal.SIGKILL)
+        shutil.rmtree(home, ignore_errors=True)
+
+    atexit.register(stop)
+    return address
+
+
+def _name_server(java: Java, home: Path, settings: Mapping[str, object]) -> tuple[subprocess.Popen[bytes], str]:
+    """A name server that listens, and its address."""
     furnish(home)
     port = free_port()
     options = {"listenPort": port, "kvConfigPath": home / "kv.json", **settings}
@@ -247,9 +281,10 @@ def name_server(java: Java, home: Path, **settings: object) -> Iterator[str]:
     process = java.start(main, "-c", home / "namesrv.conf", home=home, log="namesrv.out", memory="256m")
     try:
         await_all(lambda: listens(port), process, home / "namesrv.out")
-        yield f"127.0.0.1:{port}"
-    finally:
+    except BaseException:
         ended(process, signal.SIGKILL)
+        raise
+    return process, f"127.0.0.1:{port}"
 
 
 @contextlib.contextmanager
@@ -273,7 +308,7 @@ def furnish(home: Path) -> None:
 
 @contextlib.contextmanager
 def running(java: Java, home: Path, **settings: object) -> Iterator[Broker]:
-    """A name server and its broker. Both are stopped afterwards, whatever happens."""
+    """A broker and its name server. The broker is stopped afterwards, whatever happens."""
     with name_server(java, home) as address:
         broker = Broker(java, home, address, settings)
         with brokers(broker):

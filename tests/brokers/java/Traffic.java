@@ -50,10 +50,6 @@ public class Traffic {
     }
 
     private static void run(String what, int count) throws Exception {
-        if (what.equals("ready")) {
-            ready();
-            return;
-        }
         producer = started(new DefaultMQProducer("PG_traffic"));
         switch (what) {
             case "plain":
@@ -129,20 +125,6 @@ public class Traffic {
     }
 
     /** The broker takes a command, and the name server knows the topic that it made. */
-    private static void ready() throws Exception {
-        for (int left = 200; ; left--) {
-            try {
-                topic("Ready", 1);
-                return;
-            } catch (Exception notYet) {
-                if (left == 0) {
-                    throw notYet;
-                }
-                Thread.sleep(100);
-            }
-        }
-    }
-
     static void topic(String name, int queues) throws Exception {
         admin.createAndUpdateTopicConfig(broker, new TopicConfig(name, queues, queues, 6));
         for (int left = 100; ; left--) {
