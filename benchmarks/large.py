@@ -15,11 +15,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import parser_of, print_setting
+from measure import GIB, parser_of, print_setting
 
 import native_reader as nr
 from native_reader.testing.faulty import FaultyStorage
@@ -42,7 +43,7 @@ HEADS = "topic,queue_id,queue_offset,physical_offset,store_timestamp"
 PER_TRIGGER = 3 << 30
 
 
-def made(root: Path, segments: int) -> Path:
+def made(root: Path, segments: int, size: int = SEGMENT) -> Path:
     """The store, written if it does not exist."""
     if not (root / "done").exists():
         shutil.rmtree(root, ignore_errors=True)
@@ -50,15 +51,15 @@ def made(root: Path, segments: int) -> Path:
         (root / "index").mkdir()
         queues, index = NumberedQueues(root, 6_000_000, 300_000), IndexFiles(root / "index", INDEX_KEYS, INDEX_KEYS + 1)
         for number in range(segments):
-            _segment(root, number, queues, index)
+            _segment(root, number, size, queues, index)
         queues.close()
         index.close()
         (root / "done").touch()
     return root
 
 
-def _segment(root: Path, number: int, queues: NumberedQueues, index: IndexFiles) -> None:
-    base = offset = number * SEGMENT
+def _segment(root: Path, number: int, size: int, queues: NumberedQueues, index: IndexFiles) -> None:
+    base = offset = number * size
     records, numbers, entries, hashes = [], [], [], []
     for each in range(number * RECORDS, (number + 1) * RECORDS):
         topic, queue, key = f"topic-{each % TOPICS:02}", each // TOPICS % QUEUES, f"order-{each}"
@@ -79,8 +80,8 @@ def _segment(root: Path, number: int, queues: NumberedQueues, index: IndexFiles)
         hashes.append(index_hash(topic, key))
         offset += len(record)
     with (root / "commitlog" / f"{base:020}").open("wb") as file:
-        file.write(b"".join(records) + blank(SEGMENT - (offset - base))[:8])
-        file.truncate(SEGMENT)
+        file.write(b"".join(records) + blank(size - (offset - base))[:8])
+        file.truncate(size)
     queues.append(np.array(numbers, np.uint16), np.array(entries, QUEUE_ENTRY))
     offsets = np.array([entry[0] for entry in entries], np.int64)
     index.put(np.array(hashes, np.int64), offsets, np.full(RECORDS, BEGIN + number * MINUTE, np.int64))
@@ -105,6 +106,14 @@ QUESTIONS: dict[str, Callable[[nr.Store], object]] = {
     "the table `segments`": lambda store: store.table("segments").to_table().num_rows,
 }
 
+SUMMARIZED: dict[str, dict[str, Any]] = {
+    "a topic of 1 %, 205 rows": {"topic": "topic-07"},
+    "a key, its topic known": {"topic": "topic-07", "keys": "order-1007", "max_hash_slot_num": INDEX_KEYS},
+    "a key, its topic not known": {"keys": "order-1007", "max_hash_slot_num": INDEX_KEYS},
+    "one hour, 1,200 rows": HOUR,
+    "columns of `stat`, 20,480 rows": {"columns": "topic,queue_id,record_size,store_timestamp", "where": "kind <> 'op'"},
+}
+
 
 def peak(process: int | str = "self") -> int:
     """The most memory that a process used. `getrusage` would not do: a child begins with its parent's figure."""
@@ -125,6 +134,26 @@ def in_a_process(question: str, root: Path) -> dict[str, Any]:
     command = [sys.executable, __file__, "--one", question, str(root)]
     answers = [json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(2)]
     return dict(min(answers, key=lambda each: each["seconds"]))
+
+
+def print_summarized(folder: Path) -> None:
+    """1 TiB in segments of a broker's default size, without a summary and with one: processor time of a second question."""
+    root, summary = made(folder / "large-GiB", 1024, GIB), folder / "large-GiB-summary"
+    store = nr.open(root)
+    shutil.rmtree(summary, ignore_errors=True)
+    spent = [_spent(lambda: store.index(summary)) for _ in range(2)]
+    print(f"\nThe summary of 1,023 segments of 1 GiB: {spent[0]:.1f} s; again, with nothing to write: {spent[1]:.1f} s\n")
+    print("| processor time | `scan` | `auto` | with the summary |\n|---|---|---|---|")
+    for question, conditions in SUMMARIZED.items():
+        ways: list[dict[str, Any]] = [{"access": "scan"}, {}, {"summary": str(summary)}]
+        best = [min(_spent(partial(_rows, store, **conditions, **way)) for _ in range(3)) for way in ways]
+        print(f"| {question} | {' | '.join(f'{each * 1e3:,.0f} ms' for each in best)} |", flush=True)
+
+
+def _spent(work: Callable[[], object]) -> float:
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
 
 
 def streamed(root: Path) -> dict[str, Any]:
@@ -190,6 +219,7 @@ def main() -> None:
     print(f"| question: time (result, memory, calls, bytes read) | {heads} |\n|---|{'---|' * len(stores)}")
     for question in QUESTIONS:
         print(f"| {question} | {' | '.join(cell(in_a_process(question, root)) for root in stores)} |", flush=True)
+    print_summarized(arguments.folder)
     if arguments.spark:
         for root in stores:
             found = streamed(root)

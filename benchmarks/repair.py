@@ -123,8 +123,7 @@ def print_memory(path: Path, name: str, size: int) -> None:
 
 def print_sparse(folder: Path) -> None:
     """The plan of 1 TiB: each segment has a few records and its blank, and ten segments in the middle are gone."""
-    large.SEGMENT = GIB
-    path = large.made(folder / "sparse-1TiB", 1024)
+    path = large.made(folder / "sparse-1TiB", 1024, GIB)
     for segment in sorted((path / "commitlog").iterdir())[10:20]:
         os.truncate(segment, 0)
         os.truncate(segment, GIB)
