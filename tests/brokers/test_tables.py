@@ -94,9 +94,15 @@ def test_offsets_and_traces_of_real_brokers(
     bodies = store.messages(columns="body", where=f"topic = '{TRACE}'").to_table()["body"].to_pylist()
     lines = said(rocketmq("5.5.0"), tmp_path / "java", bodies, *files)
 
-    rows = [row for row in store.groups().to_table().to_pylist() if row["file"] in [each.as_uri() for each in files]]
-    ours = {(name_of(row), row["queue_id"]): row["committed"] for row in rows if row["committed"] is not None}
-    assert ours == {(line["name"], line["queue_id"]): line["committed"] for line in lines if "name" in line}
+    rows = [row for row in store.groups().to_table().to_pylist() if row["committed"] is not None]
+    java = {(line["name"], line["queue_id"]): line["committed"] for line in lines if "name" in line}
+    if name.endswith("-moved"):  # this broker went on with a database of offsets, so those in the file are old
+        newer = {(name_of(row), row["queue_id"]): row["committed"] for row in rows}
+        assert newer
+        assert all(committed > java[each] for each, committed in newer.items() if committed != java.get(each))
+        java = {}
+    ours = {(name_of(row), row["queue_id"]): row["committed"] for row in rows if row["file"] in [each.as_uri() for each in files]}
+    assert ours == java
     assert spans_of(store.table("traces").to_table().to_pylist()) == javas_spans(lines)
     assert (ours and bodies) or not name.endswith("-kinds")
 
