@@ -2,7 +2,8 @@
 
     stage       takes                                                       returns
     chain       u1 bytes of a window, their offset in the log               the valid records from the first byte on
-    candidates  u1 bytes of a window, their offset in the log               where records may start, after damage
+    candidates  u1 bytes of a window, their offset in the log               where records may start
+    resumed     u1 bytes of a window, a position after damage               the valid records after it, and the gaps between them
     unwrapped   u1 bytes, the records in them                               the messages in place of their batches
     messages    u1 bytes, the records in them, places in inner batches      the same, where a batch is compressed
     columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
@@ -167,6 +168,30 @@ def candidates(window: Loaded, frame: int) -> Index | None:
     """Positions of the window with a magic and the right physical offset, ascending, from `frame` on."""
     found = _called("candidates", window.u8, window.filled, frame, window.offset)
     return None if found is None else np.frombuffer(found, np.int64)
+
+
+class Gaps(NamedTuple):
+    """What is before and between some records of a window. Positions are those of the file."""
+
+    rows: Numbers
+    """How many of the records come before."""
+    befores: Numbers
+    """Where the last of these starts; -1 for none."""
+    begins: Numbers
+    ends: Numbers
+
+
+def resumed(window: Loaded, base: int, position: int, until: int, frame: int) -> tuple[Records, Gaps, Numbers] | None:
+    """The valid records in `[position, until)` of the file, each the first one after the record before it; and the gaps.
+
+    `base` is where the window begins. The last numbers are places in it, after their frames, where records may start that end outside.
+    None: numpy does it.
+    """
+    found = _called("resumed", window.u8, window.filled, (position - base, until - base), base, frame, window.offset)
+    if found is None:
+        return None
+    chain, gaps, outside = found
+    return _Chain(chain, window, window.loads, window.u8), Gaps(*_numbers(gaps).reshape(4, -1)), _numbers(outside)
 
 
 class _Chain(Records):
