@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from native_reader import kernel
-from native_reader.layout.record import PADDING, Index, Mask, Records, measure
-from native_reader.records.sync import candidates, places_of, proven
+from native_reader.layout.record import PADDING, Index, Records, measure
+from native_reader.records.sync import candidates, places_of, proven, valid_records
 from native_reader.storage.window import Window
 
 NO_RECORDS = measure(np.zeros(PADDING, np.uint8), 0, np.empty(0, np.intp), 0)[0]
@@ -33,18 +33,11 @@ def rest_of(window: Window, position: int, until: int, most: int) -> Rest:
 
     The first one that is larger than `most` or ends outside the window ends the rest: it is left to the next window.
     """
-    rest = None if window.unreadable else _compiled(window, position, until, most)
-    return _numpy(window, position, until, most) if rest is None else rest
-
-
-def _compiled(window: Window, position: int, until: int, most: int) -> Rest | None:
     base, frame = window.position, window.segment.frame
-    if (found := kernel.resumed(window, base, position, until, frame)) is None:
-        return None
-    records, gaps, outside = found
+    records, gaps, outside = _resumed(window, position, until)
     stop = _left_out(window, records, outside, most)
-    if stop is not None and len(records) and records.last[0] - frame + base >= stop:  # rare: other records follow what is left out
-        records, gaps, _ = kernel.resumed(window, base, position, stop, frame) or found
+    if stop is not None and len(records) and records.last[0] - frame + base >= stop:  # rare: others follow what is left out
+        records, gaps, _ = _resumed(window, position, stop)
     start, size = records.last if len(records) else (position - base, 0)
     reached = start + size + base
     if stop is None or stop <= reached:
@@ -61,33 +54,31 @@ def _left_out(window: Window, records: Records, outside: Index, most: int) -> in
     return int(stops.min()) - window.segment.frame + window.position if len(stops) else None
 
 
-def _numpy(window: Window, position: int, until: int, most: int) -> Rest:
-    starts = candidates(window)
-    records, valid, is_left_out = proven(window, starts[starts < until - window.position + window.segment.frame])
-    records, is_left_out = records[valid], (is_left_out | (records.sizes > most))[valid]
+def _resumed(window: Window, position: int, until: int) -> tuple[Records, kernel.Gaps, Index]:
+    """As `kernel.resumed`."""
+    base, frame = window.position, window.segment.frame
+    found = None if window.unreadable else kernel.resumed(window, base, position, until, frame)
+    if found is not None:
+        return found
+    places = candidates(window)
+    records, valid = valid_records(window, places[(places >= position - base + frame) & (places < until - base + frame)])
     starts, sizes = places_of(window, records)
     ends = starts + sizes
-    chain, following = _consecutive(starts, ends, is_left_out, position)
-    before, after = np.concatenate(([position], ends[chain])), starts[chain]
-    after = np.append(after, starts[following] if following < len(starts) else before[-1])
-    rows = np.flatnonzero(before < after)
-    befores = np.concatenate(([-1], starts[chain]))
-    gaps = kernel.Gaps(rows, befores[rows], before[rows], after[rows])
-    return Rest(records[chain] if len(chain) else NO_RECORDS, gaps, int(after[-1]))
+    rows = np.flatnonzero(valid)
+    rows = rows[_consecutive(starts[rows], ends[rows])]
+    begins, befores = np.concatenate(([position], ends[rows])), np.concatenate(([-1], starts[rows]))
+    may_end_outside = ~valid & (ends > base + window.filled) & (starts >= begins[np.searchsorted(starts[rows], starts)])
+    gaps = np.flatnonzero(begins[:-1] < starts[rows])
+    between = kernel.Gaps(gaps, befores[gaps], begins[gaps], starts[rows[gaps]])
+    return records[rows] if len(rows) else NO_RECORDS, between, records.starts[may_end_outside]
 
 
-def _consecutive(starts: Index, ends: Index, is_left_out: Mask, position: int) -> tuple[Index, int]:
-    """Which of those records follow each other from a position on, with or without gaps, and the index where the chain stops.
-
-    Skips a record that starts inside another. The chain stops at a record in `is_left_out`, or after the last one.
-    """
-    first = int(np.searchsorted(starts, position))
-    overlap = bool((ends[:-1] > starts[1:]).any())
-    if not overlap:
-        following = int(np.argmax(is_left_out[first:])) + first if is_left_out[first:].any() else len(starts)
-        return np.arange(first, following), following
-    chain, leads_to, left_out = [], np.searchsorted(starts, ends).tolist(), is_left_out.tolist()
-    while first < len(leads_to) and not left_out[first]:
-        chain.append(first)
-        first = leads_to[first]
-    return np.array(chain, np.intp), first
+def _consecutive(starts: Index, ends: Index) -> Index:
+    """Which of those records follow each other, with or without gaps: a record that starts inside another one does not."""
+    if (ends[:-1] <= starts[1:]).all():
+        return np.arange(len(starts))
+    chain, leads_to, each = list[int](), np.searchsorted(starts, ends).tolist(), 0
+    while each < len(leads_to):
+        chain.append(each)
+        each = leads_to[each]
+    return np.array(chain, np.intp)
