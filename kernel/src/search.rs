@@ -98,4 +98,33 @@ mod tests {
             assert!(candidates(&bytes[..before + 35], usize::MAX, 0, 1000).is_empty(), "the offset is not whole");
         }
     }
+
+    #[test]
+    fn records_and_gaps_are_found_after_damage() {
+        let (mut bytes, mut starts) = (vec![7; 10], Vec::new());
+        for gap in [0, 3, 0, 200] {
+            bytes.extend(vec![0xDA; gap]);
+            starts.push(bytes.len());
+            bytes.extend(record(1000 + bytes.len() as i64, &[5; 30], b"topic", b"a\x01b", 0));
+        }
+        let find = |bytes: &[u8], filled: usize, until: usize| {
+            let mut places = Vec::new();
+            let outside = records_from(bytes, filled, (0, until), 1000, 0, &mut places);
+            (places.iter().map(|place| place.start as usize).collect::<Vec<_>>(), gaps(&places, 50, 0, 0), outside)
+        };
+        let size = bytes.len() - starts[3];
+        let own = |at: usize| 50 + starts[at] as i64;
+        let end = |at: usize| own(at) + size as i64;
+        let (found, between, outside) = find(&bytes, bytes.len(), bytes.len());
+        assert_eq!((found, outside), (starts.clone(), vec![]));
+        assert_eq!(between, [[0, -1, 50, own(0)], [1, own(0), end(0), own(1)], [3, own(2), end(2), own(3)]]);
+        // The last one ends outside, and then no longer starts inside.
+        assert_eq!(find(&bytes, bytes.len() - 1, bytes.len()).2, [starts[3]]);
+        assert!(find(&bytes, bytes.len() - 1, starts[3]).2.is_empty());
+        // A size that is too small is no record that ends outside.
+        bytes[starts[1] + 3] -= 1;
+        let (found, between, outside) = find(&bytes, bytes.len(), bytes.len());
+        assert_eq!((found, outside), (vec![starts[0], starts[2], starts[3]], vec![]));
+        assert_eq!(between[1], [1, own(0), end(0), own(2)]);
+    }
 }
