@@ -76,7 +76,7 @@ def rests(store: InMemory, position: int, look: int, most: int, monkeypatch: pyt
 @pytest.mark.kernel
 def test_both_kernels_find_the_same_after_damage(monkeypatch: pytest.MonkeyPatch) -> None:
     chance, gaps, left_out = random.Random(49), 0, 0
-    records = [encode(message(number)) for number in range(30)]
+    records = [encode(message(number, body=b"." * 40 * number)) for number in range(30)]
     for _ in range(80):
         log = changed_log(chance, records, 20)
         store, ((_, content),) = InMemory(log.segments, log.framing), log.segments
