@@ -82,20 +82,21 @@ impl Marker {
         let (topic, number) = self.places.number(bytes, place);
         for key in once(found.unique).chain(found.keys.split(|&byte| byte == b' ')) {
             if !key.is_empty() {
-                let hashes = [topic.before_key, 0].map(|before| positive(hash_after(before, key)).into());
-                self.keys.push([row, hashes[0], hashes[1]]);
+                let hash = Hash::of(key);
+                self.keys.push([row, positive(hash.after(topic.before_key)).into(), positive(hash.alone).into()]);
             }
         }
         for (name, number) in found.lights() {
             self.lights.push([row, self.light_queues.number(name).0 as i64, number]);
         }
         let is_batch = place.sys_flag & INNER_BATCH != 0;
+        let tag = Hash::of(found.tag);
         self.longs.push([place.physical_offset, place.queue_offset, place.store_timestamp]);
         self.ints.push([
             place.size.cast_signed(),
             number,
-            hash_after(0, found.tag).cast_signed(),
-            positive(hash_after(topic.before_tag, found.tag)),
+            tag.alone.cast_signed(),
+            positive(tag.after(topic.before_tag)),
             place.sys_flag,
             found.has_delay.into(),
             if is_batch { count_of(bytes, place, found.count) } else { 1 },
@@ -195,8 +196,8 @@ struct Topic {
 
 impl Topic {
     fn of(name: &[u8]) -> Topic {
-        let before_key = hash_after(hash_after(0, name), b"#");
-        Topic { before_key, before_tag: hash_after(before_key, b"T#") }
+        let before_key = Hash::of(b"#").after(Hash::of(name).alone);
+        Topic { before_key, before_tag: Hash::of(b"T#").after(before_key) }
     }
 }
 
@@ -262,19 +263,49 @@ impl Places {
     }
 }
 
-/// Java's `String.hashCode` of a text with that hash, followed by this one. What is not UTF-8 is U+FFFD, as everywhere.
-fn hash_after(hash: u32, text: &[u8]) -> u32 {
-    let step = |hash: u32, unit: u32| hash.wrapping_mul(BASE).wrapping_add(unit);
-    if !text.is_ascii() {
-        return String::from_utf8_lossy(text).encode_utf16().fold(hash, |hash, unit| step(hash, unit.into()));
+/// Java's `String.hashCode` of a text: alone, and by what the hash of a text before it counts.
+struct Hash {
+    alone: u32,
+    factor: u32,
+}
+
+/// The powers of BASE, of most texts.
+const FACTORS: [u32; 64] = {
+    let (mut factors, mut at) = ([1; 64], 1);
+    while at < factors.len() {
+        factors[at] = BASE.wrapping_mul(factors[at - 1]);
+        at += 1;
     }
-    // Four at once: each step of the sum waits for the one before it.
-    let (fours, rest) = text.as_chunks::<4>();
-    let hash = fours.iter().fold(hash, |hash, four| {
-        let own = four.iter().fold(0, |own, &byte| step(own, byte.into()));
-        hash.wrapping_mul(BASE.pow(4)).wrapping_add(own)
-    });
-    rest.iter().fold(hash, |hash, &byte| step(hash, byte.into()))
+    factors
+};
+
+impl Hash {
+    /// What is not UTF-8 is U+FFFD, as everywhere.
+    fn of(text: &[u8]) -> Hash {
+        let step = |hash: u32, unit: u32| hash.wrapping_mul(BASE).wrapping_add(unit);
+        if !text.is_ascii() {
+            let one = Hash { alone: 0, factor: 1 };
+            let units = String::from_utf8_lossy(text);
+            return units
+                .encode_utf16()
+                .fold(one, |hash, unit| Hash { alone: step(hash.alone, unit.into()), factor: hash.factor.wrapping_mul(BASE) });
+        }
+        // Four at once: each step of the sum waits for the one before it.
+        let (fours, rest) = text.as_chunks::<4>();
+        let alone = fours.iter().fold(0_u32, |hash, four| {
+            let own = four.iter().fold(0, |own, &byte| step(own, byte.into()));
+            hash.wrapping_mul(BASE.pow(4)).wrapping_add(own)
+        });
+        let alone = rest.iter().fold(alone, |hash, &byte| step(hash, byte.into()));
+        // A text in a buffer has fewer bytes than 2^32.
+        let factor = FACTORS.get(text.len()).copied().unwrap_or_else(|| BASE.wrapping_pow(text.len() as u32));
+        Hash { alone, factor }
+    }
+
+    /// The hash of a text with the hash `before`, followed by this one.
+    fn after(&self, before: u32) -> u32 {
+        before.wrapping_mul(self.factor).wrapping_add(self.alone)
+    }
 }
 
 /// The number that a text of at most `most` digits is, up to 18; or UNKNOWN.
@@ -311,12 +342,12 @@ mod tests {
         for text in ["", "a", "abc", "abcd", "polygenelubricants", "C0A800010000073D16E9000000000001", "主题🚀", "aä"] {
             for (end, _) in text.char_indices() {
                 let (begin, rest) = text.split_at(end);
-                assert_eq!(hash_after(hash_after(0, begin.as_bytes()), rest.as_bytes()).cast_signed(), java(text), "{text} at {end}");
+                assert_eq!(Hash::of(rest.as_bytes()).after(Hash::of(begin.as_bytes()).alone).cast_signed(), java(text), "{text} at {end}");
             }
         }
-        assert_eq!(hash_after(0, b"a\xFF").cast_signed(), java("a\u{FFFD}"));
+        assert_eq!(Hash::of(b"a\xFF").alone.cast_signed(), java("a\u{FFFD}"));
         assert_eq!(java("polygenelubricants"), i32::MIN);
-        assert_eq!([positive(hash_after(0, b"polygenelubricants")), positive(u32::MAX)], [0, 1]);
+        assert_eq!([positive(Hash::of(b"polygenelubricants").alone), positive(u32::MAX)], [0, 1]);
     }
 
     #[test]
