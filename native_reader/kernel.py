@@ -316,6 +316,11 @@ def wrong_checksums(u8: Bytes, records: Records) -> Mask | None:
     return None if own is None else np.frombuffer(own.wrong_checksums(u8), np.bool_)
 
 
+_LONG, _INT = pa.int64(), pa.int32()
+_MARKS = [pa.schema([(str(place), kind) for place in range(width)]) for width, kind in ((3, _LONG), (7, _INT), (3, _LONG), (3, _LONG))]
+"""The four groups of what a marker takes."""
+
+
 class Marker:
     """Collects what a check compares of records, chunk by chunk."""
 
@@ -329,10 +334,8 @@ class Marker:
     def taken(self) -> tuple[Any, ...]:
         """What was added since the last call: the fields of `Marks`."""
         groups, places, light_queues = self._own.taken()
-        columns = list[Any]()
-        for content, kind, width in zip(groups, (np.int64, np.int32, np.int64, np.int64), (3, 7, 3, 3), strict=True):
-            columns += list(np.frombuffer(content, kind).reshape(width, -1))
-        return *columns, places, light_queues
+        batches = (pa.record_batch(_Capsule(schema, group)) for schema, group in zip(_MARKS, groups, strict=True))
+        return *(column.to_numpy() for batch in batches for column in batch.columns), places, light_queues
 
 
 def marker() -> Marker | None:

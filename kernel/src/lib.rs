@@ -282,9 +282,6 @@ impl Chain {
     }
 }
 
-/// So many rows at once stay in the first cache until all of their columns are written.
-const ROWS: usize = 256;
-
 /// Rows of numbers as columns, one after the other, in native byte order.
 fn columns_of<'py, T: Copy + Sync, const WIDTH: usize, const SIZE: usize>(
     py: Python<'py>,
@@ -295,14 +292,10 @@ fn columns_of<'py, T: Copy + Sync, const WIDTH: usize, const SIZE: usize>(
     PyByteArray::new_with(py, WIDTH * height, |out| {
         // Nothing else knows the new array yet.
         py.detach(|| {
-            let mut columns: Vec<_> =
-                out.chunks_exact_mut(height.max(1)).map(|column| column.as_chunks_mut::<SIZE>().0.chunks_mut(ROWS)).collect();
-            for some in rows.chunks(ROWS) {
-                for (column, parts) in columns.iter_mut().enumerate() {
-                    for (row, number) in some.iter().zip(parts.next().unwrap_or_default()) {
-                        if let Some(value) = row.get(column) {
-                            *number = bytes_of(*value);
-                        }
+            for (column, out) in out.chunks_exact_mut(height.max(1)).enumerate() {
+                for (row, number) in rows.iter().zip(out.as_chunks_mut::<SIZE>().0) {
+                    if let Some(value) = row.get(column) {
+                        *number = bytes_of(*value);
                     }
                 }
             }

@@ -1,12 +1,13 @@
 //! What the check of a store compares of each record. As `native_reader/verify/marks.py` has it.
 
+use crate::arrow::{Buffer, Node, capsule};
 use crate::properties::sign_of;
 use crate::record::{INNER_BATCH, Place, is_inside, messages_in};
 use crate::separators::each_value_end;
-use crate::{Array, Bytes, Chain, columns_of};
+use crate::{Bytes, Chain};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyCapsule};
 use std::collections::HashMap;
 use std::iter::{once, repeat};
 use std::mem::take;
@@ -19,7 +20,11 @@ const NEAR: usize = 512;
 /// So many bytes of names count as much as a record.
 const NAMES_OF_RECORD: usize = 64;
 
+/// So many rows stay in the first cache until all of their columns are written.
+const ROWS: usize = 256;
+
 type Name<'py> = Bound<'py, PyBytes>;
+type Group<'py> = Bound<'py, PyCapsule>;
 type Pairs<'py> = Vec<(Name<'py>, i32)>;
 
 /// Collects the marks of records, chunk by chunk.
@@ -58,20 +63,36 @@ impl Marker {
         Ok(self.longs.len() + self.keys.len() + self.lights.len() + names)
     }
 
-    /// What was added since the last call: four groups of columns, one column after the other, in native byte order; new pairs of topic and
-    /// queue id, in the order of their numbers; and the names of the light queues.
-    fn taken<'py>(&mut self, py: Python<'py>) -> PyResult<([Array<'py>; 4], Pairs<'py>, Vec<Name<'py>>)> {
+    /// What was added since the last call: four arrays of structs in capsules; new pairs of topic and queue id, in the order of their
+    /// numbers; and the names of the light queues.
+    fn taken<'py>(&mut self, py: Python<'py>) -> PyResult<([Group<'py>; 4], Pairs<'py>, Vec<Name<'py>>)> {
         let (longs, ints, keys, lights) = (take(&mut self.longs), take(&mut self.ints), take(&mut self.keys), take(&mut self.lights));
-        let columns = [
-            columns_of(py, &longs, i64::to_ne_bytes)?,
-            columns_of(py, &ints, i32::to_ne_bytes)?,
-            columns_of(py, &keys, i64::to_ne_bytes)?,
-            columns_of(py, &lights, i64::to_ne_bytes)?,
-        ];
+        let [longs, ints, keys, lights] = py.detach(|| {
+            [
+                structs_of(&longs, Buffer::I64),
+                structs_of(&ints, Buffer::I32),
+                structs_of(&keys, Buffer::I64),
+                structs_of(&lights, Buffer::I64),
+            ]
+        });
+        // Not as bytes of Python: the kernel keeps the pages of its arrays, and millions of records fill many.
+        let columns = [capsule(py, longs)?, capsule(py, ints)?, capsule(py, keys)?, capsule(py, lights)?];
         let pairs = self.places.taken().map(|(topic, queue_id)| (PyBytes::new(py, &topic), queue_id)).collect();
         let light_queues = take(&mut self.light_queues).names.iter().map(|name| PyBytes::new(py, name)).collect();
         Ok((columns, pairs, light_queues))
     }
+}
+
+/// Rows of numbers as an array of structs.
+fn structs_of<T: Copy, const WIDTH: usize>(rows: &[[T; WIDTH]], buffer_of: fn(Vec<T>) -> Buffer) -> Node {
+    let mut columns: [Vec<T>; WIDTH] = std::array::from_fn(|_| Vec::with_capacity(rows.len()));
+    for some in rows.chunks(ROWS) {
+        for (place, column) in columns.iter_mut().enumerate() {
+            column.extend(some.iter().filter_map(|row| row.get(place)));
+        }
+    }
+    let column_of = |numbers| Node { length: rows.len(), nulls: 0, buffers: vec![Buffer::None, buffer_of(numbers)], children: vec![] };
+    Node { length: rows.len(), nulls: 0, buffers: vec![Buffer::None], children: columns.map(column_of).into() }
 }
 
 impl Marker {
