@@ -114,10 +114,11 @@ class Diagnosis:
         yield from ((Said("label note"), said) for said in self.harmless)
 
 
-def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int = RESERVED) -> Diagnosis:
+def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int | None = RESERVED) -> Diagnosis:
     """Look at a store. A part that cannot be read is a finding, because a broken store is what this is for.
 
-    `options`: of all reads; all tables must take them. `reserved_hours`: after them, a broker deletes a segment.
+    `options`: of all reads; all tables must take them. `reserved_hours`: after them, a broker deletes a segment. None: whether a broker
+    may be started is not asked.
     """
     found = Diagnosis()
     look = _Examination(files, options, found)
@@ -131,7 +132,7 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
     found.facts |= {CONFIG: look.config(), STATE: look.state()}
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
-    if LOG in found.facts:
+    if LOG in found.facts and reserved_hours is not None:
         version, end = found.facts.get(STORE, {}).get("version_at_least"), found.facts[LOG]["end_offset"]
         rate, now = MessageOptions(**options).projection().max_read_rate, time_ns() // 1_000_000
         found.start = may_start(files, version, end, now=now, reserved_hours=reserved_hours, max_read_rate=rate)

@@ -2,7 +2,8 @@
 
     stage       takes                                                       returns
     chain       u1 bytes of a window, their offset in the log               the valid records from the first byte on
-    candidates  u1 bytes of a window, their offset in the log               where records may start, after damage
+    candidates  u1 bytes of a window, their offset in the log               where records may start
+    resumed     u1 bytes of a window, a position after damage               the valid records after it, and the gaps between them
     unwrapped   u1 bytes, the records in them                               the messages in place of their batches
     messages    u1 bytes, the records in them, places in inner batches      the same, where a batch is compressed
     columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
@@ -169,6 +170,30 @@ def candidates(window: Loaded, frame: int) -> Index | None:
     return None if found is None else np.frombuffer(found, np.int64)
 
 
+class Gaps(NamedTuple):
+    """What is before and between some records of a window. Positions are those of the file."""
+
+    rows: Numbers
+    """How many of the records come before."""
+    befores: Numbers
+    """Where the last of these starts; -1 for none."""
+    begins: Numbers
+    ends: Numbers
+
+
+def resumed(window: Loaded, base: int, position: int, until: int, frame: int) -> tuple[Records, Gaps, Numbers] | None:
+    """The valid records in `[position, until)` of the file, each the first one after the record before it; and the gaps.
+
+    `base` is where the window begins. The last numbers are places in it, after their frames, where records may start that end outside.
+    None: numpy does it.
+    """
+    found = _called("resumed", window.u8, window.filled, (position - base, until - base), base, frame, window.offset)
+    if found is None:
+        return None
+    chain, gaps, outside = found
+    return _Chain(chain, window, window.loads, window.u8), Gaps(*_numbers(gaps).reshape(4, -1)), _numbers(outside)
+
+
 class _Chain(Records):
     """Records whose places only the kernel knows. Their arrays are made when first used, while the window still has their bytes."""
 
@@ -291,6 +316,11 @@ def wrong_checksums(u8: Bytes, records: Records) -> Mask | None:
     return None if own is None else np.frombuffer(own.wrong_checksums(u8), np.bool_)
 
 
+_LONG, _INT = pa.int64(), pa.int32()
+_MARKS = [pa.schema([(str(place), kind) for place in range(width)]) for width, kind in ((3, _LONG), (7, _INT), (3, _LONG), (3, _LONG))]
+"""The four groups of what a marker takes."""
+
+
 class Marker:
     """Collects what a check compares of records, chunk by chunk."""
 
@@ -304,10 +334,8 @@ class Marker:
     def taken(self) -> tuple[Any, ...]:
         """What was added since the last call: the fields of `Marks`."""
         groups, places, light_queues = self._own.taken()
-        columns = list[Any]()
-        for content, kind, width in zip(groups, (np.int64, np.int32, np.int64, np.int64), (3, 7, 3, 3), strict=True):
-            columns += list(np.frombuffer(content, kind).reshape(width, -1))
-        return *columns, places, light_queues
+        batches = (pa.record_batch(_Capsule(schema, group)) for schema, group in zip(_MARKS, groups, strict=True))
+        return *(column.to_numpy() for batch in batches for column in batch.columns), places, light_queues
 
 
 def marker() -> Marker | None:

@@ -350,6 +350,37 @@ fn candidates<'py>(
     Ok(Some(PyByteArray::new(py, &found.iter().flat_map(|&start| (start as i64).to_ne_bytes()).collect::<Vec<u8>>())))
 }
 
+/// The valid records of a buffer in `span`, each the first one after the record before. With them come, as int64: the gaps before
+/// and between them, in four columns (how many records come before, where the last of these starts or -1, begin, end); and the starts of
+/// what may be records that end after the first `filled` bytes. Gaps have the positions of a file in which the buffer begins at `base`.
+/// A record begins with its frame, but in the last column. None if positions do not fit 32 bits.
+#[pyfunction]
+fn resumed<'py>(
+    py: Python<'py>,
+    buffer: &Bound<'py, PyAny>,
+    filled: usize,
+    span: (usize, usize),
+    base: i64,
+    frame: usize,
+    offset: i64,
+) -> PyResult<Option<(Chain, Array<'py>, Array<'py>)>> {
+    let buffer = Bytes::of(buffer)?;
+    if !buffer.is_whole() {
+        return Ok(None);
+    }
+    let bytes = buffer.as_slice();
+    let (places, gaps, outside) = py.detach(|| {
+        let mut places = Vec::with_capacity(bytes.len() / 256 + 16);
+        let starts = (span.0.saturating_add(frame), span.1.saturating_add(frame));
+        let outside: Vec<[i64; 1]> =
+            search::records_from(bytes, filled, starts, offset, frame, &mut places).into_iter().map(|start| [start as i64]).collect();
+        let gaps = search::gaps(&places, base, span.0 as i64, frame as i64);
+        (places, gaps, outside)
+    });
+    let (gaps, outside) = (columns_of(py, &gaps, i64::to_ne_bytes)?, columns_of(py, &outside, i64::to_ne_bytes)?);
+    Ok(Some((Chain::of(places), gaps, outside)))
+}
+
 /// Messages whose parts numpy knows. `parts` and `heads` are as `Chain` returns them; `is_inner` has one byte a message, not 0 for
 /// those of inner batches. An `IndexError` if a part is outside the buffer.
 #[pyfunction]
@@ -393,5 +424,6 @@ fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bodies::decompress, module)?)?;
     module.add_function(wrap_pyfunction!(candidates, module)?)?;
     module.add_function(wrap_pyfunction!(chain, module)?)?;
+    module.add_function(wrap_pyfunction!(resumed, module)?)?;
     module.add_function(wrap_pyfunction!(rows, module)?)
 }

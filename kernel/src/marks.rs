@@ -1,12 +1,13 @@
 //! What the check of a store compares of each record. As `native_reader/verify/marks.py` has it.
 
+use crate::arrow::{Buffer, Node, capsule};
 use crate::properties::sign_of;
 use crate::record::{INNER_BATCH, Place, is_inside, messages_in};
 use crate::separators::each_value_end;
-use crate::{Array, Bytes, Chain, columns_of};
+use crate::{Bytes, Chain};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyCapsule};
 use std::collections::HashMap;
 use std::iter::{once, repeat};
 use std::mem::take;
@@ -19,7 +20,11 @@ const NEAR: usize = 512;
 /// So many bytes of names count as much as a record.
 const NAMES_OF_RECORD: usize = 64;
 
+/// So many rows stay in the first cache until all of their columns are written.
+const ROWS: usize = 256;
+
 type Name<'py> = Bound<'py, PyBytes>;
+type Group<'py> = Bound<'py, PyCapsule>;
 type Pairs<'py> = Vec<(Name<'py>, i32)>;
 
 /// Collects the marks of records, chunk by chunk.
@@ -58,20 +63,36 @@ impl Marker {
         Ok(self.longs.len() + self.keys.len() + self.lights.len() + names)
     }
 
-    /// What was added since the last call: four groups of columns, one column after the other, in native byte order; new pairs of topic and
-    /// queue id, in the order of their numbers; and the names of the light queues.
-    fn taken<'py>(&mut self, py: Python<'py>) -> PyResult<([Array<'py>; 4], Pairs<'py>, Vec<Name<'py>>)> {
+    /// What was added since the last call: four arrays of structs in capsules; new pairs of topic and queue id, in the order of their
+    /// numbers; and the names of the light queues.
+    fn taken<'py>(&mut self, py: Python<'py>) -> PyResult<([Group<'py>; 4], Pairs<'py>, Vec<Name<'py>>)> {
         let (longs, ints, keys, lights) = (take(&mut self.longs), take(&mut self.ints), take(&mut self.keys), take(&mut self.lights));
-        let columns = [
-            columns_of(py, &longs, i64::to_ne_bytes)?,
-            columns_of(py, &ints, i32::to_ne_bytes)?,
-            columns_of(py, &keys, i64::to_ne_bytes)?,
-            columns_of(py, &lights, i64::to_ne_bytes)?,
-        ];
+        let [longs, ints, keys, lights] = py.detach(|| {
+            [
+                structs_of(&longs, Buffer::I64),
+                structs_of(&ints, Buffer::I32),
+                structs_of(&keys, Buffer::I64),
+                structs_of(&lights, Buffer::I64),
+            ]
+        });
+        // Not as bytes of Python: the kernel keeps the pages of its arrays, and millions of records fill many.
+        let columns = [capsule(py, longs)?, capsule(py, ints)?, capsule(py, keys)?, capsule(py, lights)?];
         let pairs = self.places.taken().map(|(topic, queue_id)| (PyBytes::new(py, &topic), queue_id)).collect();
         let light_queues = take(&mut self.light_queues).names.iter().map(|name| PyBytes::new(py, name)).collect();
         Ok((columns, pairs, light_queues))
     }
+}
+
+/// Rows of numbers as an array of structs.
+fn structs_of<T: Copy, const WIDTH: usize>(rows: &[[T; WIDTH]], buffer_of: fn(Vec<T>) -> Buffer) -> Node {
+    let mut columns: [Vec<T>; WIDTH] = std::array::from_fn(|_| Vec::with_capacity(rows.len()));
+    for some in rows.chunks(ROWS) {
+        for (place, column) in columns.iter_mut().enumerate() {
+            column.extend(some.iter().filter_map(|row| row.get(place)));
+        }
+    }
+    let column_of = |numbers| Node { length: rows.len(), nulls: 0, buffers: vec![Buffer::None, buffer_of(numbers)], children: vec![] };
+    Node { length: rows.len(), nulls: 0, buffers: vec![Buffer::None], children: columns.map(column_of).into() }
 }
 
 impl Marker {
@@ -82,20 +103,20 @@ impl Marker {
         let (topic, number) = self.places.number(bytes, place);
         for key in once(found.unique).chain(found.keys.split(|&byte| byte == b' ')) {
             if !key.is_empty() {
-                let key = Text::of(key);
-                self.keys.push([row, positive(key.after(topic.before_key)).into(), positive(key.hash).into()]);
+                let hash = Hash::of(key);
+                self.keys.push([row, positive(hash.after(topic.before_key)).into(), positive(hash.alone).into()]);
             }
         }
         for (name, number) in found.lights() {
             self.lights.push([row, self.light_queues.number(name).0 as i64, number]);
         }
-        let tag = Text::of(found.tag);
         let is_batch = place.sys_flag & INNER_BATCH != 0;
+        let tag = Hash::of(found.tag);
         self.longs.push([place.physical_offset, place.queue_offset, place.store_timestamp]);
         self.ints.push([
             place.size.cast_signed(),
             number,
-            tag.hash.cast_signed(),
+            tag.alone.cast_signed(),
             positive(tag.after(topic.before_tag)),
             place.sys_flag,
             found.has_delay.into(),
@@ -196,8 +217,8 @@ struct Topic {
 
 impl Topic {
     fn of(name: &[u8]) -> Topic {
-        let before_key = hash_after(hash_after(0, name), b"#");
-        Topic { before_key, before_tag: hash_after(before_key, b"T#") }
+        let before_key = Hash::of(b"#").after(Hash::of(name).alone);
+        Topic { before_key, before_tag: Hash::of(b"T#").after(before_key) }
     }
 }
 
@@ -263,45 +284,49 @@ impl Places {
     }
 }
 
-/// Java's `String.hashCode` of a text, and by how much the text multiplies the hash of what is before it.
-#[derive(Clone, Copy)]
-struct Text {
-    hash: u32,
-    shift: u32,
+/// Java's `String.hashCode` of a text: alone, and by what the hash of a text before it counts.
+struct Hash {
+    alone: u32,
+    factor: u32,
 }
 
-impl Text {
+/// The powers of BASE, of most texts.
+const FACTORS: [u32; 64] = {
+    let (mut factors, mut at) = ([1; 64], 1);
+    while at < factors.len() {
+        factors[at] = BASE.wrapping_mul(factors[at - 1]);
+        at += 1;
+    }
+    factors
+};
+
+impl Hash {
     /// What is not UTF-8 is U+FFFD, as everywhere.
-    fn of(text: &[u8]) -> Text {
-        let mut all = Text { hash: 0, shift: 1 };
+    fn of(text: &[u8]) -> Hash {
+        let step = |hash: u32, unit: u32| hash.wrapping_mul(BASE).wrapping_add(unit);
         if !text.is_ascii() {
-            String::from_utf8_lossy(text).encode_utf16().for_each(|unit| all.push(BASE, unit.into()));
-            return all;
+            let one = Hash { alone: 0, factor: 1 };
+            let units = String::from_utf8_lossy(text);
+            return units
+                .encode_utf16()
+                .fold(one, |hash, unit| Hash { alone: step(hash.alone, unit.into()), factor: hash.factor.wrapping_mul(BASE) });
         }
         // Four at once: each step of the sum waits for the one before it.
         let (fours, rest) = text.as_chunks::<4>();
-        for four in fours {
-            let own = four.iter().fold(0_u32, |own, &byte| own.wrapping_mul(BASE).wrapping_add(byte.into()));
-            all.push(BASE.pow(4), own);
-        }
-        rest.iter().for_each(|&byte| all.push(BASE, byte.into()));
-        all
+        let alone = fours.iter().fold(0_u32, |hash, four| {
+            let own = four.iter().fold(0, |own, &byte| step(own, byte.into()));
+            hash.wrapping_mul(BASE.pow(4)).wrapping_add(own)
+        });
+        let alone = rest.iter().fold(alone, |hash, &byte| step(hash, byte.into()));
+        // A text in a buffer has fewer bytes than 2^32.
+        let factor = FACTORS.get(text.len()).copied().unwrap_or_else(|| BASE.wrapping_pow(text.len() as u32));
+        Hash { alone, factor }
     }
 
-    #[inline(always)]
-    fn push(&mut self, shift: u32, hash: u32) {
-        *self = Text { hash: self.hash.wrapping_mul(shift).wrapping_add(hash), shift: self.shift.wrapping_mul(shift) };
+    /// The hash of a text with the hash `before`, followed by this one.
+    fn after(&self, before: u32) -> u32 {
+        before.wrapping_mul(self.factor).wrapping_add(self.alone)
     }
-
-    /// The hash of a text with that hash, followed by this one.
-    fn after(self, hash: u32) -> u32 {
-        hash.wrapping_mul(self.shift).wrapping_add(self.hash)
-    }
-}
-
-/// Java's `String.hashCode` of a text with that hash, followed by this one.
-fn hash_after(hash: u32, text: &[u8]) -> u32 {
-    Text::of(text).after(hash)
 }
 
 /// The number that a text of at most `most` digits is, up to 18; or UNKNOWN.
@@ -338,12 +363,12 @@ mod tests {
         for text in ["", "a", "abc", "abcd", "polygenelubricants", "C0A800010000073D16E9000000000001", "主题🚀", "aä"] {
             for (end, _) in text.char_indices() {
                 let (begin, rest) = text.split_at(end);
-                assert_eq!(hash_after(hash_after(0, begin.as_bytes()), rest.as_bytes()).cast_signed(), java(text), "{text} at {end}");
+                assert_eq!(Hash::of(rest.as_bytes()).after(Hash::of(begin.as_bytes()).alone).cast_signed(), java(text), "{text} at {end}");
             }
         }
-        assert_eq!(hash_after(0, b"a\xFF").cast_signed(), java("a\u{FFFD}"));
+        assert_eq!(Hash::of(b"a\xFF").alone.cast_signed(), java("a\u{FFFD}"));
         assert_eq!(java("polygenelubricants"), i32::MIN);
-        assert_eq!([positive(hash_after(0, b"polygenelubricants")), positive(u32::MAX)], [0, 1]);
+        assert_eq!([positive(Hash::of(b"polygenelubricants").alone), positive(u32::MAX)], [0, 1]);
     }
 
     #[test]

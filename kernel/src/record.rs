@@ -286,14 +286,24 @@ fn entry_agrees(bytes: &[u8], start: usize, size: usize, offset: i64) -> Option<
 
 /// The records that follow each other from the first byte on and start before `limit`, up to the first that is invalid.
 pub fn chain(bytes: &[u8], limit: usize, offset: i64, frame: usize, places: &mut Vec<Place>) {
-    let last = limit.saturating_add(frame).min((bytes.len() + 1).saturating_sub(SMALLEST));
-    let mut start = frame;
+    chain_from(bytes, frame, limit.saturating_add(frame), offset, frame, places);
+}
+
+/// The same from the record at `start` on, of those that start before `until`. Returns where the record after the last would start.
+pub fn chain_from(bytes: &[u8], mut start: usize, until: usize, offset: i64, frame: usize, places: &mut Vec<Place>) -> usize {
+    let last = until.min((bytes.len() + 1).saturating_sub(SMALLEST));
     while start < last {
         // A valid record has at least SMALLEST bytes, so this ends.
-        let Some(place) = record_at(bytes, start, offset, frame) else { return };
+        let Some(place) = record_at(bytes, start, offset, frame) else { break };
         start += place.size as usize + frame;
         places.push(place);
     }
+    start
+}
+
+/// Whether what is at `start` has a size that does not end inside the buffer.
+pub fn ends_after(bytes: &[u8], start: usize) -> bool {
+    i32_at(bytes, start).is_some_and(|size| i64::from(size) > bytes.len().saturating_sub(start) as i64)
 }
 
 /// The head of a valid record, or of a message in one; see `Head`.

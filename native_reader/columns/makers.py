@@ -36,6 +36,8 @@ Maker = Callable[[Chunk], pa.Array]
 _UNDECODED = "body"
 """The reason in `corrupt_reason` if a body cannot be decompressed."""
 """The reason if the properties end in zeros, as after a lost page: tags and keys may be lost."""
+_FEW = 4
+"""Properties are cut for the rows alone that need them, for each column anew, if they are at most one of so many."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
@@ -174,7 +176,8 @@ def _of_sent_back(chunk: Chunk, make: Maker) -> pa.Array:
     nothing = pa.nulls(len(chunk), pa.string())
     if not len(rows):
         return nothing
-    chunk.properties()  # the chosen rows share them, so they are cut once for all columns
+    if len(rows) > len(chunk) // _FEW:
+        chunk.properties()  # the chosen rows share them, so they are cut once for all columns
     return replaced(nothing, rows, make(chunk.where(rows)))
 
 

@@ -13,10 +13,8 @@ from native_reader.layout.record import (
     BLANK_HEAD,
     ENTRY_SIZE_AT,
     LONGEST_HEAD,
-    PADDING,
     SMALLEST_RECORD,
     Index,
-    Mask,
     Records,
     magics,
     measure,
@@ -25,7 +23,8 @@ from native_reader.layout.record import (
 )
 from native_reader.records.damages import NO_DAMAGE, RANGE, Damages
 from native_reader.records.report import Account
-from native_reader.records.sync import candidates, places_of, proven, record_size_at, sync, valid_records
+from native_reader.records.rest import NO_RECORDS, rest_of
+from native_reader.records.sync import record_size_at, sync, valid_records
 from native_reader.records.trouble import (
     TOO_LARGE,
     ZEROS,
@@ -58,9 +57,6 @@ class Piece(NamedTuple):
 
     records: Records
     damages: Damages
-
-
-NO_RECORDS = measure(np.zeros(PADDING, np.uint8), 0, np.empty(0, np.intp), 0)[0]
 
 
 class _Walk:
@@ -180,27 +176,17 @@ class _Walk:
         limit = min(self._until, begin + window.filled - frame - LONGEST_HEAD)
         if position >= limit or record_size_at(window, position) is not None or is_blank(window, position):
             return
-        starts = candidates(window)
-        records, valid, is_left_out = proven(window, starts[starts < limit - begin + frame])
-        records, is_left_out = records[valid], (is_left_out | (records.sizes > self._limit))[valid]
-        starts, sizes = places_of(window, records)
-        ends = starts + sizes
-        chain, following = _consecutive(starts, ends, is_left_out, position)
-        before, after = np.concatenate(([position], ends[chain])), starts[chain]
-        after = np.append(after, starts[following] if following < len(starts) else before[-1])
-        gaps = np.flatnonzero(before < after)
-        next_position = int(after[-1])
-        if len(blanks := self._blanks(before[gaps])):
-            first = int(gaps[blanks[0]])
-            gaps, chain, next_position = gaps[: blanks[0]], chain[:first], int(before[first])
-        damages, records = NO_DAMAGE, records[chain] if len(chain) else NO_RECORDS
-        if len(gaps) and self._describes_damage:
-            last = np.concatenate(([self._record_before(position)], starts[chain]))
-            damages = self._damages(anomalies_at(window, before[gaps]), (before[gaps], after[gaps]), (last[gaps], after[gaps]))
-        if len(chain):
+        rest = rest_of(window, position, limit, self._limit)
+        if len(blanks := self._blanks(rest.gaps.begins)):
+            rest = rest.before_gap(int(blanks[0]))
+        (records, gaps, reached), damages = rest, NO_DAMAGE
+        if len(gaps.rows) and self._describes_damage:
+            befores = np.where(gaps.rows, gaps.befores, self._record_before(position))
+            damages = self._damages(anomalies_at(window, gaps.begins), (gaps.begins, gaps.ends), (befores, gaps.ends))
+        if len(records):
             self._advance(records)
-        self.reached = next_position
-        if len(gaps) or len(chain):
+        self.reached = reached
+        if len(gaps.rows) or len(records):
             yield Piece(records, damages)
 
     def _blanks(self, positions: Index) -> Index:
@@ -327,23 +313,6 @@ class EndWalk(_Walk):
         for _ in self:
             pass
         return self
-
-
-def _consecutive(starts: Index, ends: Index, is_left_out: Mask, position: int) -> tuple[Index, int]:
-    """Which of those records follow each other from a position on, with or without gaps, and the index where the chain stops.
-
-    Skips a record that starts inside another. The chain stops at a record in `is_left_out`, or after the last one.
-    """
-    first = int(np.searchsorted(starts, position))
-    overlap = bool((ends[:-1] > starts[1:]).any())
-    if not overlap:
-        following = int(np.argmax(is_left_out[first:])) + first if is_left_out[first:].any() else len(starts)
-        return np.arange(first, following), following
-    chain, leads_to, left_out = [], np.searchsorted(starts, ends).tolist(), is_left_out.tolist()
-    while first < len(leads_to) and not left_out[first]:
-        chain.append(first)
-        first = leads_to[first]
-    return np.array(chain, np.intp), first
 
 
 def is_blank(window: Window, position: int) -> bool:

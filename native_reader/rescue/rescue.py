@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import Diagnosis, diagnose
-from native_reader.doctor_lines import STORE
+from native_reader.doctor_lines import LOG, STORE
 from native_reader.document import Document
 from native_reader.errors import ExportError, OptionError, StoreError, Warned, did_you_mean
 from native_reader.export.account import Exported
@@ -102,7 +102,7 @@ def rescue(
 
 
 def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running: dict[str, Any], warned: Warned) -> RescueFacts:
-    diagnosis = diagnose(files, {"ignore_missing_files": True, **reading})
+    diagnosis = diagnose(files, {"ignore_missing_files": True, **reading}, None)  # asked at the end, when all damage is known
     messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **_LENIENT, **reading))
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
     checked = Checked()
@@ -118,17 +118,17 @@ def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running:
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
     warnings = [each if isinstance(each, Said) else verbatim(text) for text, each in zip(warned.texts, warned.said, strict=True)]
-    start = _start(files, diagnosis, exported)
+    start = _start(files, diagnosis, exported, MessageOptions(**reading).projection().max_read_rate)
     return RescueFacts(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warnings, start, datetime.now(UTC))
 
 
-def _start(files: StoreFiles, diagnosis: Diagnosis, exported: Exported) -> Start | None:
-    """The diagnosis did not know all damage."""
-    if diagnosis.start is None:
+def _start(files: StoreFiles, diagnosis: Diagnosis, exported: Exported, rate: int | None) -> Start | None:
+    """Whether a broker may be started; None if nothing is known of the log."""
+    if LOG not in diagnosis.facts:
         return None
     version, end = diagnosis.facts.get(STORE, {}).get("version_at_least"), dict(exported.ends)[files.uri]
     damage, now = Damages.of(exported.report.damage), time_ns() // 1_000_000
-    return may_start(files, version, end, damage, now=now, reserved_hours=RESERVED)
+    return may_start(files, version, end, damage, now=now, reserved_hours=RESERVED, max_read_rate=rate)
 
 
 def _write_pages(folder: Target, page: Document, pages: Mapping[str, Write]) -> None:

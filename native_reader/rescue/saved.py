@@ -19,6 +19,8 @@ _COMPACTED_AT = 4096
 """Runs of one queue that wait to be merged."""
 _MOST_QUEUES = 200_000
 """A corrupt log can name any number of queues. More are counted together."""
+_LATEST = 2**63 - 1
+"""Later than any time."""
 OTHERS = "(other queues)", -1
 _MOST_RUNS = 1_000_000
 """Runs of all queues together. With more, the offsets are in no order, and gaps mean nothing."""
@@ -84,18 +86,16 @@ class SavedQueues:
         offsets = batch.column("queue_offset").fill_null(-1).to_numpy(zero_copy_only=False)
         queues = (topics.indices.to_numpy().astype(np.int64) << 32) + (ids & 0xFFFFFFFF)
         in_queue = ~pc.is_in(batch.column("kind"), pa.array(_IN_NO_QUEUE)).to_numpy(zero_copy_only=False)
-        times = batch.column("store_timestamp")
         names = topics.dictionary.to_pylist()
         order = np.lexsort((offsets, queues))
-        bounds = np.flatnonzero(np.diff(queues[order], prepend=queues[order[0]] - 1)).tolist()
-        for start, stop in zip(bounds, [*bounds[1:], len(order)], strict=True):
+        firsts = np.flatnonzero(np.diff(queues[order], prepend=queues[order[0]] - 1))
+        bounds, extents = firsts.tolist(), _extents(batch.column("store_timestamp"), order, firsts)
+        for start, stop, (first, last) in zip(bounds, [*bounds[1:], len(order)], extents, strict=True):
             rows = order[start:stop]
             topic = names[int(queues[rows[0]] >> 32)]
             queue = self._queue("" if topic is None else topic, int(ids[rows[0]]))
             queue.messages += len(rows)
-            extent = pc.min_max(times.take(pa.array(rows)))
-            queue.first_time = _least(queue.first_time, extent["min"].as_py())
-            queue.last_time = _most(queue.last_time, extent["max"].as_py())
+            queue.first_time, queue.last_time = _least(queue.first_time, first), _most(queue.last_time, last)
             if self.knows_gaps and queue.key != OTHERS:
                 self._add_runs(queue, offsets[rows[in_queue[rows]]])
 
@@ -155,6 +155,15 @@ def merged(runs: Iterable[Run]) -> list[Run]:
         else:
             found.append((start, stop))
     return found
+
+
+def _extents(times: pa.Array, order: Any, firsts: Any) -> list[tuple[datetime | None, datetime | None]]:
+    """The first and the last time of each group of rows, None without a time. `firsts`: where the groups begin in that order."""
+    numbers, ends = times.cast(pa.int64()), list[list[datetime | None]]()
+    for least_or_most, absent in ((np.minimum, _LATEST), (np.maximum, -_LATEST)):
+        found = least_or_most.reduceat(numbers.fill_null(absent).to_numpy(zero_copy_only=False)[order], firsts)
+        ends.append(pa.array(found, mask=found == absent).cast(times.type).to_pylist())
+    return list(zip(*ends, strict=True))
 
 
 def _least(one: datetime | None, other: datetime | None) -> datetime | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from native_reader.markdown import lines_of, table, text
 from native_reader.rescue.page import Checked, ranges_in
 from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
 from native_reader.rescue_texts import ENGLISH
+from native_reader.start import Start, may_start
 from native_reader.testing.logs import CommitLog
 from native_reader.text import say
 from rmqstore.report.page import page_of
@@ -56,6 +58,20 @@ def test_the_page_names_saved_and_lost(tmp_path: Path) -> None:
     assert json_lines(tmp_path / "out" / "messages" / "_damage.jsonl") == damage
     (queue,) = json_lines(tmp_path / "out" / "queues.jsonl")
     assert (queue["saved"], queue["missing"]) == ([[0, 1], [2, 40]], [[1, 2]])
+
+
+def test_it_is_asked_once_whether_a_broker_may_be_started_and_at_the_given_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[object]()
+
+    def asks(*of: Any, **named: Any) -> Start:
+        asked.append(named["max_read_rate"])
+        return may_start(*of, **named)
+
+    for module in ("doctor", "rescue.rescue"):
+        monkeypatch.setattr(f"native_reader.{module}.may_start", asks)
+    done = nr.open(damaged(tmp_path, log_of(40))).rescue(tmp_path / "out", max_read_rate="100m")
+    assert asked == [100 << 20]
+    assert done.start is not None
 
 
 def test_each_loss_has_the_store_times_around_it(tmp_path: Path) -> None:
