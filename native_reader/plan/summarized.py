@@ -22,7 +22,7 @@ from native_reader.plan.estimate import Costs, costs_of_positions
 from native_reader.plan.keys import at_offsets, by_id, keys_of, offsets_of
 from native_reader.plan.planning import Planning
 from native_reader.plan.ways import ALONE, SCAN, SUMMARY, BySummary
-from native_reader.predicate.outcomes import Known, NoneOf, Within, exactly, may_be_true, mentions
+from native_reader.predicate.outcomes import Known, NoneOf, Within, exactly, may_be_true, mentions, without_certain
 from native_reader.predicate.tree import Predicate, leaves, rewritten, values_of
 from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
@@ -158,6 +158,16 @@ class WantedTopics:
         self.has_others = self._has_ranges or mentions(predicate, "segment", "queue_id", "queue_offset")
         self._store, self._known = store, dict[bytes, dict[str, Known] | None]()
         self._answers, self._facts = dict[tuple[bytes, bool], bool](), dict[str, dict[str, Known]]()
+        self._narrower = dict[Predicate, WantedTopics]()
+
+    def within(self, segment: Segment) -> WantedTopics:
+        """The same, without the conditions that all records of a segment fulfil."""
+        predicate = without_certain(self.predicate, self.facts(segment))
+        if predicate is self.predicate:
+            return self
+        if predicate not in self._narrower:
+            self._narrower[predicate] = WantedTopics(self._store, predicate)
+        return self._narrower[predicate]
 
     def facts(self, segment: Segment) -> dict[str, Known]:
         """What all records of a segment have in common."""
@@ -196,7 +206,8 @@ class WantedTopics:
         return float(np.mean(may_be_true(self.without_keys, {**self.facts(segment), **group.facts, **group.slices(segment)})))
 
 
-def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Segment) -> Covered | str:
+def _covered(parts: Parts, every: WantedTopics, planning: Planning, segment: Segment) -> Covered | str:
+    topics = every.within(segment)
     try:
         part = parts.part_of(segment)
         if part.facts.largest > planning.max_record_bytes:
