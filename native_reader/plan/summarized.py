@@ -156,6 +156,7 @@ class WantedTopics:
         """The only topics that can match; None if others can."""
         self._has_ranges = mentions(predicate, "physical_offset", "store_timestamp")
         self.has_others = self._has_ranges or mentions(predicate, "segment", "queue_id", "queue_offset")
+        """Whether what a part knows of records of one topic can make a difference."""
         self._store, self._known = store, dict[bytes, dict[str, Known] | None]()
         self._answers, self._facts = dict[tuple[bytes, bool], bool](), dict[str, dict[str, Known]]()
         self._narrower = dict[Predicate, WantedTopics]()

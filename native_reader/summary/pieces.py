@@ -149,9 +149,9 @@ def _metadata(uri: str, content: PieceSums, schema: pa.Schema) -> Any:
 
 def _fetched(uri: str, content: PieceSums, pieces: Sequence[int]) -> list[tuple[int, bytes]]:
     """Where neighbouring pieces start, and their bytes."""
-    edges = (*content.starts, content.size)
-    firsts = [piece for piece in pieces if piece - 1 not in pieces]
-    lasts = [piece for piece in pieces if piece + 1 not in pieces]
+    edges, known = (*content.starts, content.size), set(pieces)
+    firsts = [piece for piece in pieces if piece - 1 not in known]
+    lasts = [piece for piece in pieces if piece + 1 not in known]
     ranges = [(edges[first], edges[last + 1] - edges[first]) for first, last in zip(firsts, lasts, strict=True)]
     with storage_of(uri).open(uri) as file:
         if file.size() != content.size:
