@@ -6,6 +6,7 @@ fifth of the log, one was deleted. With a JDK 17 and Maven, RocketMQ's store cla
 
 from __future__ import annotations
 
+import os
 import pickle
 import resource
 import shutil
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 
@@ -29,6 +31,7 @@ from native_reader.testing.records import Message, encode
 from native_reader.testing.spec import StoreSpec
 from native_reader.tuning import tuned
 
+STAT = "topic,record_size,inner_index,store_timestamp"
 HALF, SMALL, YOUNG, DELETED = "orders", "sessions", "search-queries", "pricing"
 PLANNED: tuple[dict[str, Any], ...] = (
     {"topic": "topic-7"},
@@ -95,18 +98,45 @@ def by_summary(folder: Path, body: int, size: int, rounds: int) -> None:
     """The same topics and a key by a summary, in the segments that it covers; and what it takes to write it: CPU time, of all threads."""
     shares, segment = {"sessions": 0.01, "payments": 0.03, "search-queries": 0.16}, size // 4
     spec = StoreSpec(bytes=size, body=body, shares=shares, index=False, mapped_file_size_commit_log=segment)
-    store, summary = nr.open(store_at(folder / f"summarized-{body}", spec)), folder / f"summary-{body}"
+    name = f"{body}-{size // MIB}MiB"
+    store, summary = nr.open(store_at(folder / f"summarized-{name}", spec)), folder / f"summary-{name}"
     full: dict[str, Any] = {"ending_physical_offset": 3 * segment}
     key = store.messages(topic="payments", where="uniq_key IS NOT NULL", columns="uniq_key").head(1)["uniq_key"][0].as_py()
     cases: dict[str, dict[str, Any]] = {f"{share:.0%} of the records": {"topic": topic} for topic, share in shares.items()}
     cases |= {"a key, without index files": {"where": f"uniq_key = '{key}'"}}
     works = [lambda: read(store, **full), lambda: read(store, columns="heads", **full), lambda: _write_summary(store, summary)]
+    works += [lambda: read(store, columns=STAT, **full), lambda: read(store, columns=STAT, summary=summary, **full)]
     works += [lambda options=options: read(store, summary=summary, **full, **options) for options in cases.values()]
-    everything, heads, written, *found = (min(each) for each in zip(*interleaved(rounds, *works, clock=time.process_time), strict=True))
-    share = sum(file.stat().st_size for file in summary.iterdir()) / (3 * segment)
-    print(f"| body {body}: write it | {written:.2f} s | {written / heads:.2f} of `heads` | {share:.2%} of the log's bytes |", flush=True)
-    for what, one in zip(cases, found, strict=True):
-        print(f"| body {body}: {what} | {one * 1e3:,.1f} ms | {one / everything:.3f} of everything | |", flush=True)
+    times = interleaved(rounds, *works, clock=time.process_time)
+    everything, heads, written, plain, counted, *found = (min(each) for each in zip(*times, strict=True))
+    share, what = sum(file.stat().st_size for file in summary.iterdir()) / (3 * segment), f"body {body}, {segment // MIB} MiB"
+    print(f"| {what}: write it | {written:.2f} s | {written / heads:.2f} of `heads` | {share:.2%} of the log's bytes |", flush=True)
+    print(f"| {what}: columns of `stat` | {counted * 1e3:,.1f} ms | {counted / plain:.3f} of the same without it | |", flush=True)
+    for case, one in zip(cases, found, strict=True):
+        print(f"| {what}: {case} | {one * 1e3:,.1f} ms | {one / everything:.3f} of everything | |", flush=True)
+    if segment == GIB:
+        _when_cold(store, summary, full)
+
+
+def _when_cold(store: nr.Store, summary: Path, full: dict[str, Any]) -> None:
+    """The same when neither the log nor the summary is in memory: wall time, so that of a disk."""
+    for share, topic in (("1 %", "sessions"), ("3 %", "payments")):
+        best = {}
+        for what, how in (("scan", {"access": "scan"}), ("summary", {"summary": summary})) * 3:
+            _forget(*(Path(urlsplit(segment.uri).path) for segment in store.stores[0].segments), *summary.iterdir())
+            begun = time.perf_counter()
+            read(store, topic=topic, **how, **full)
+            best[what] = min(time.perf_counter() - begun, best.get(what, 1e9))
+        ratio = f"{best['summary'] / best['scan']:.3f} of its scan, {best['scan']:.2f} s"
+        print(f"| not in memory: {share} of the records | {best['summary']:.2f} s | {ratio} | |", flush=True)
+
+
+def _forget(*files: Path) -> None:
+    """Drop the pages of these files from memory."""
+    for file in files:
+        with file.open("rb") as opened:
+            os.fsync(opened)  # pages that were not written to the disk yet would stay
+            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _write_summary(store: nr.Store, folder: Path) -> None:
@@ -233,6 +263,7 @@ def main() -> None:
     print("\n| by summary, CPU | time | | |\n|---|---|---|---|")
     by_summary(folder, 1024, GIB, arguments.rounds)
     by_summary(folder, 100, GIB // 4, arguments.rounds)
+    by_summary(folder, 1024, 4 * GIB, arguments.rounds)
     print("\n| what | time | ÷ everything | wanted | |\n|---|---|---|---|---|")
     break_even(store, arguments.rounds)
     by_tag(store)

@@ -34,11 +34,15 @@ class Remote:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
         begun = self._told()
-        self.url, self.fs = begun["url"], begun["fs"]
+        self.url, self.summary, self.fs = f"{begun['url']}/store", f"{begun['url']}/summary", begun["fs"]
 
     def reset(self) -> None:
         """Count from zero."""
         self._ask("reset")
+
+    def put(self, folder: Path) -> None:
+        """Give it a summary, too."""
+        self._ask(f"put {folder}")
 
     def counted(self) -> dict[str, Any]:
         """Calls, bytes and busy seconds since the last reset."""
@@ -56,16 +60,19 @@ class Remote:
 
 
 def serve(root: Path) -> None:
-    """Serve the store; answers the lines `reset` and `count`."""
+    """Serve the store; answers the lines `reset`, `count` and `put FOLDER`."""
     files = {f"store/{path.relative_to(root)}": path for path in root.rglob("*") if path.is_file()}
     with bucket_of({}) as bucket:
         bucket.put_kept({name: path.read_bytes() for name, path in files.items()})
         link = bucket.link
         link.delay, link.rate = DELAY, RATE
-        print(json.dumps({"url": f"{bucket.url}/store", "fs": link.fs}), flush=True)
+        print(json.dumps({"url": bucket.url, "fs": link.fs}), flush=True)
         for line in sys.stdin:
-            if line == "reset\n":
+            what, _, folder = line.rstrip("\n").partition(" ")
+            if what == "reset":
                 link.reset()
+            if what == "put":
+                bucket.put_kept({f"summary/{path.name}": path.read_bytes() for path in Path(folder).iterdir()})
             print(json.dumps({"calls": link.kinds, "bytes": link.bytes, "busy": link.busy}), flush=True)
 
 
@@ -118,11 +125,39 @@ def print_queries(remote: Remote, path: str) -> None:
     size = sum(file.stat().st_size for file in (Path(path) / "commitlog").iterdir())
     print(f"\n| query, of a log of {size / MIB:,.0f} MiB | rows | time | calls | fetched |\n|---|---|---|---|---|")
     for name, conditions in queries.items():
-        remote.reset()
-        begun = time.perf_counter()
-        rows = nr.open(remote.url, fs=remote.fs).messages(columns="topic,keys,body", **conditions).to_table().num_rows
-        spent, counted = time.perf_counter() - begun, remote.counted()
-        print(f"| {name} | {rows:,} | {spent:.2f} s | {sum(counted['calls'].values())} | {counted['bytes'] / 1e3:,.0f} kB |", flush=True)
+        rows, spent, calls, fetched = _asked(remote, conditions)
+        print(f"| {name} | {rows:,} | {spent:.2f} s | {calls} | {fetched / 1e3:,.0f} kB |", flush=True)
+
+
+def print_summarized(remote: Remote, path: str, folder: Path, end: int) -> None:
+    """What a topic and a key fetch from full segments, by a summary in the same storage and without it, with opening and planning."""
+    nr.open(remote.url, fs=remote.fs).index(folder)
+    remote.put(folder)
+    store = nr.open(path)  # not through the link, which may still fetch ahead when a query was stopped early
+    sizes = store.messages(columns="topic,record_size", ending_physical_offset=end).to_table()
+    sums = sizes.group_by("topic").aggregate([("record_size", "sum")]).to_pylist()
+    own = {each["topic"]: each["record_size_sum"] for each in sums}
+    key = store.messages(topic="payments", where="uniq_key IS NOT NULL", columns="uniq_key").head(1)["uniq_key"][0].as_py()
+    ways: dict[str, dict[str, Any]] = {"by the summary": {"summary": remote.summary}, "`auto`": {}, "`scan`": {"access": "scan"}}
+    print(f"\n| of {end / MIB:,.0f} MiB | rows | time | calls | fetched | ÷ the topic's own bytes |\n|---|---|---|---|---|---|")
+    for what, size, conditions in (
+        ("a topic of 1 %", own["sessions"], {"topic": "sessions"}),
+        ("a topic of 3 %", own["payments"], {"topic": "payments"}),
+        ("a key", None, {"topic": "payments", "where": f"uniq_key = '{key}'"}),
+    ):
+        for way, options in ways.items():
+            rows, spent, calls, fetched = _asked(remote, {**conditions, **options, "ending_physical_offset": end})
+            share = "" if size is None else f"{fetched / size:.2f}"
+            print(f"| {what}, {way} | {rows:,} | {spent:.2f} s | {calls} | {fetched / 1e3:,.0f} kB | {share} |", flush=True)
+
+
+def _asked(remote: Remote, options: dict[str, Any]) -> tuple[int, float, int, int]:
+    """Rows, seconds, calls and bytes."""
+    remote.reset()
+    begun = time.perf_counter()
+    rows = nr.open(remote.url, fs=remote.fs).messages(columns="topic,keys,body", **options).to_table().num_rows
+    spent, counted = time.perf_counter() - begun, remote.counted()
+    return rows, spent, sum(counted["calls"].values()), counted["bytes"]
 
 
 def main() -> None:
@@ -139,6 +174,11 @@ def main() -> None:
     with served(path) as remote:
         print_scans(remote, arguments.rounds)
         print_queries(remote, path)
+    segment = arguments.bytes // 4
+    spec = StoreSpec(bytes=arguments.bytes, body=1024, shares={"sessions": 0.01, "payments": 0.03}, mapped_file_size_commit_log=segment)
+    path = store_at(arguments.folder / f"remote-summarized-{arguments.bytes // MIB}MiB", spec)
+    with served(path) as remote:
+        print_summarized(remote, path, arguments.folder / f"remote-summary-{arguments.bytes // MIB}MiB", 3 * segment)
 
 
 if __name__ == "__main__":

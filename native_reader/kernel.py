@@ -164,6 +164,18 @@ def chain(window: Loaded, limit: int, frame: int) -> Records | None:
     return _Chain(compiled.chain(window.u8, window.filled, limit, window.offset, frame), window, window.loads, window.u8)
 
 
+def chained(window: Loaded, records: Records) -> Records:
+    """The same records in the kernel's own form, which each use of them would make again; as they are if it cannot have them."""
+    compiled = _compiled()
+    own = None if compiled is None else _chain_of(compiled, window.u8, records, None)
+    if own is None:
+        return records
+    found = _Chain(own, window, window.loads, window.u8)
+    for name in Records.__slots__:
+        object.__setattr__(found, name, getattr(records, name))
+    return found
+
+
 def candidates(window: Loaded, frame: int) -> Index | None:
     """Positions of the window with a magic and the right physical offset, ascending, from `frame` on."""
     found = _called("candidates", window.u8, window.filled, frame, window.offset)

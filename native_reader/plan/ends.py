@@ -136,11 +136,10 @@ def _last_in_index(store: StoreFiles, offset: int) -> int:
 
 def _named_after(store: StoreFiles, offset: int) -> Named:
     """Records that consume queues name. Checks a sample of topics, then all topics if the sample names any record."""
-    topics = topics_in(store.queues)
-    sample = topics[:: max(1, len(topics) // _TOPICS)]
+    sample = topics_in(store.queues, about=_TOPICS)
     found = _entries_after(sample, offset)
     # Neighbours of a record, which confirm it, are often in topics that are not in the sample.
-    return _named_by(_entries_after(topics, offset) if found and len(sample) < len(topics) else found, offset)
+    return _named_by(_entries_after(topics_in(store.queues), offset) if found and len(sample) >= _TOPICS else found, offset)
 
 
 def _entries_after(topics: Sequence[Topic], offset: int) -> list[Entries]:

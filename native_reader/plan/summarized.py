@@ -13,8 +13,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
+from native_reader.layout.arrays import is_among
 from native_reader.layout.index_entry import text_hash
 from native_reader.layout.record import SMALLEST_RECORD, Index, Mask, Numbers
 from native_reader.plan.claims import ORIGINS, facts_of_topic
@@ -22,12 +22,13 @@ from native_reader.plan.estimate import Costs, costs_of_positions
 from native_reader.plan.keys import at_offsets, by_id, keys_of, offsets_of
 from native_reader.plan.planning import Planning
 from native_reader.plan.ways import ALONE, SCAN, SUMMARY, BySummary
-from native_reader.predicate.outcomes import Known, Within, exactly, may_be_true, mentions
-from native_reader.predicate.tree import Predicate, leaves, rewritten
+from native_reader.predicate.outcomes import Known, NoneOf, Within, exactly, may_be_true, mentions, without_certain
+from native_reader.predicate.tree import Predicate, leaves, rewritten, values_of
 from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.threads import map_files
+from native_reader.summary.groups import GROUPS
 from native_reader.summary.part import NAME, Part, read_part
 from native_reader.summary.texts import TEXTS
 from native_reader.summary.unfit import UNFIT, Unfit, reading_part
@@ -37,6 +38,7 @@ OF_GROUPS = ("store", "segment", "topic", "queue_id")
 OF_RECORDS = ("physical_offset", "queue_offset", "store_timestamp", "record_size", "sys_flag", "kind", "inner_index")
 """The columns that a part knows: those with one value in each group, and those of each record."""
 _NARROWED = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "store_timestamp")
+_OF_GROUP = GROUPS.names[1:]
 _SLICES = 16
 _MOST_GROUPS = 2_000
 _MOST_ROWS = 1_000
@@ -134,7 +136,7 @@ def knows(returned: Collection[str] | None, predicate: Predicate, texts: Collect
 
 def facts_of_segment(store: str, segment: Segment) -> dict[str, Known]:
     """What all records of a segment have in common."""
-    return {"store": exactly(store), "segment": exactly(segment.name), "physical_offset": Within(segment.base, segment.end)}
+    return {"store": exactly(store), "segment": exactly(segment.name), "physical_offset": Within(segment.base, segment.end - 1)}
 
 
 class WantedTopics:
@@ -148,10 +150,25 @@ class WantedTopics:
             self.without_keys, {"store": exactly(store), "physical_offset": Within(0, _MOST_OFFSET)}
         )
         """Whether each row has one of the keys or ids."""
+        named = {name for leaf in leaves(predicate) for name in values_of(leaf, "topic") if isinstance(name, str)}
+        others = may_be_true(predicate, {"store": exactly(store), "topic": NoneOf(tuple(named))})
+        self._named = None if others else named
+        """The only topics that can match; None if others can."""
         self._has_ranges = mentions(predicate, "physical_offset", "store_timestamp")
-        self._has_others = self._has_ranges or mentions(predicate, "segment", "queue_id", "queue_offset")
+        self.has_others = self._has_ranges or mentions(predicate, "segment", "queue_id", "queue_offset")
+        """Whether what a part knows of records of one topic can make a difference."""
         self._store, self._known = store, dict[bytes, dict[str, Known] | None]()
         self._answers, self._facts = dict[tuple[bytes, bool], bool](), dict[str, dict[str, Known]]()
+        self._narrower = dict[Predicate, WantedTopics]()
+
+    def within(self, segment: Segment) -> WantedTopics:
+        """The same, without the conditions that all records of a segment fulfil."""
+        predicate = without_certain(self.predicate, self.facts(segment))
+        if predicate is self.predicate:
+            return self
+        if predicate not in self._narrower:
+            self._narrower[predicate] = WantedTopics(self._store, predicate)
+        return self._narrower[predicate]
 
     def facts(self, segment: Segment) -> dict[str, Known]:
         """What all records of a segment have in common."""
@@ -162,14 +179,21 @@ class WantedTopics:
     def facts_of(self, topic: bytes) -> dict[str, Known] | None:
         """What the messages of a topic have in common; None if none can match."""
         if topic not in self._known:
-            facts = _facts_of_name(topic)
-            self._known[topic] = facts if may_be_true(self.predicate, {"store": exactly(self._store), **facts}) else None
+            name = topic.decode("utf-8", "replace")
+            if _REPLACEMENT in name:
+                self._known[topic] = self._possible({})
+            else:
+                is_other = self._named is not None and name not in self._named
+                self._known[topic] = None if is_other else self._possible(facts_of_topic(name))
         return self._known[topic]
+
+    def _possible(self, facts: dict[str, Known]) -> dict[str, Known] | None:
+        return facts if may_be_true(self.predicate, {"store": exactly(self._store), **facts}) else None
 
     def may_match(self, group: Group, segment: Segment, *, without_keys: bool = False) -> bool:
         """Whether records of a group may match; `without_keys`: those that have none of the keys."""
         place = group.topic, without_keys
-        if self._has_others or place not in self._answers:
+        if self.has_others or place not in self._answers:
             predicate = self.without_keys if without_keys else self.predicate
             self._answers[place] = bool(may_be_true(predicate, {**self.facts(segment), **group.facts, **group.time_facts}))
         return self._answers[place]
@@ -183,7 +207,8 @@ class WantedTopics:
         return float(np.mean(may_be_true(self.without_keys, {**self.facts(segment), **group.facts, **group.slices(segment)})))
 
 
-def _covered(parts: Parts, topics: WantedTopics, planning: Planning, segment: Segment) -> Covered | str:
+def _covered(parts: Parts, every: WantedTopics, planning: Planning, segment: Segment) -> Covered | str:
+    topics = every.within(segment)
     try:
         part = parts.part_of(segment)
         if part.facts.largest > planning.max_record_bytes:
@@ -269,34 +294,26 @@ class Group(NamedTuple):
 
 def _groups_with(part: Part, hits: Numbers, topics: WantedTopics) -> list[Group]:
     """Of the groups whose topics may match, those that have these rows, and those with records whose keys are not known."""
-    ends = np.cumsum(part.groups["records"].to_numpy())
-    odd = np.flatnonzero(part.groups["keyless"].to_numpy())
-    return groups_of(part, topics, np.union1d(odd, np.searchsorted(ends, hits, side="right")))
+    odd = np.flatnonzero(part.groups["keyless"])
+    return groups_of(part, topics, np.union1d(odd, np.searchsorted(part.groups.ends, hits, side="right")))
 
 
 def groups_of(part: Part, topics: WantedTopics, among: Index | None = None) -> list[Group]:
     """The groups whose topics may match. `among`: only of these groups."""
-    groups, counts = part.groups, part.groups["records"].to_numpy()
-    firsts = np.cumsum(counts) - counts
+    groups = part.groups
     among = np.arange(len(groups)) if among is None else among
-    if not len(among):
-        return []
-    names = groups["topic"].take(pa.array(among)).combine_chunks().dictionary_encode()
-    wanted = np.array([topics.facts_of(name) is not None for name in names.dictionary.to_pylist()], np.bool_)
-    chosen = among[wanted[names.indices.to_numpy()]]
-    found = []
-    for first, row in zip(firsts[chosen].tolist(), groups.take(chosen).to_pylist(), strict=True):
-        facts = {**(topics.facts_of(row["topic"]) or {}), "queue_id": exactly(row["queue_id"])}
-        if not row["opaque"]:  # the messages of an inner batch have numbers of their own
-            facts["queue_offset"] = Within(row["first_queue_offset"], row["last_queue_offset"])
-        times = row["first_time"], row["last_time"]
-        found.append(Group(facts, row["topic"], row["queue_id"], first, row["records"], row["bytes"], row["opaque"], row["keyless"], times))
-    return found
+    asked = np.unique(groups.topics[among])
+    wanted = asked[[topics.facts_of(groups.names[topic]) is not None for topic in asked.tolist()]] if len(asked) else asked
+    chosen = among[is_among(groups.topics[among], wanted)]
+    return [_group(topics, *row) for row in groups.rows(chosen, _OF_GROUP)]
 
 
-def _facts_of_name(topic: bytes) -> dict[str, Known]:
-    name = topic.decode("utf-8", "replace")
-    return {} if _REPLACEMENT in name else facts_of_topic(name)
+def _group(topics: WantedTopics, topic: bytes, first: int, *of_group: int) -> Group:
+    queue_id, records, size, opaque, keyless, first_time, last_time, first_offset, last_offset = of_group
+    facts = {**(topics.facts_of(topic) or {}), "queue_id": exactly(queue_id)}
+    if not opaque:  # the messages of an inner batch have numbers of their own
+        facts["queue_offset"] = Within(first_offset, last_offset)
+    return Group(facts, topic, queue_id, first, records, size, opaque, keyless, (first_time, last_time))
 
 
 def records_wanted(way: BySummary, store: str, segment: Segment, predicate: Predicate) -> tuple[Numbers, Numbers]:
@@ -315,14 +332,21 @@ def records_wanted(way: BySummary, store: str, segment: Segment, predicate: Pred
         if not pieces:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         every = np.concatenate([rows for _, rows in pieces])
+        if not (topics.has_others or topics.has_keys):  # all records of a topic are alike
+            positions, sizes = part.records_at(every, "position", "size")
+            return _in_order(positions, sizes, segment)
         positions, sizes, times = part.records_at(every, "position", "size", "time")
         chosen = np.zeros(len(every), np.bool_)
         begin = 0
         for group, rows in pieces:
             each = slice(begin, begin := begin + len(rows))
-            chosen[each] = _may_match(group, topics, segment, (positions[each], times[each]), np.isin(rows, hits))
-    order = np.argsort(positions[chosen], kind="stable")
-    return inside(positions[chosen][order], sizes[chosen][order], segment)
+            chosen[each] = _may_match(group, topics, segment, (positions[each], times[each]), is_among(rows, hits))
+    return _in_order(positions[chosen], sizes[chosen], segment)
+
+
+def _in_order(positions: Numbers, sizes: Numbers, segment: Segment) -> tuple[Numbers, Numbers]:
+    order = np.argsort(positions, kind="stable")
+    return inside(positions[order], sizes[order], segment)
 
 
 def _hits(part: Part, topics: WantedTopics, segment: Segment) -> Numbers:

@@ -101,6 +101,13 @@ def may_be_true(predicate: Predicate, facts: Facts) -> Any:
     return (outcomes(predicate, facts) & TRUE) != 0
 
 
+def without_certain(predicate: Predicate, facts: Facts) -> Predicate:
+    """The predicate without those of its conditions that are true for every row with those facts."""
+    parts = predicate.parts if isinstance(predicate, And) else (predicate,)
+    left = tuple(part for part in parts if np.any(outcomes(part, facts) != TRUE))
+    return predicate if len(left) == len(parts) else And(left)
+
+
 def _both(one: Outcomes, other: Outcomes) -> Outcomes:
     """The outcomes of `a AND b`: true if both are, false if either is, otherwise null."""
     false = (one | other) & FALSE

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from native_reader.errors import UnreadableError
+from native_reader.kernel import chained
 from native_reader.layout.record import Numbers, Records
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import Predicate
@@ -39,11 +40,14 @@ class NarrowedRead(ABC):
         begin: int,
         predicate: Predicate,
         *,
+        first: int,
         max_record_bytes: int,
         skip_damage: bool = False,
     ) -> None:
         self._window, self._split, self._predicate = window, split, predicate
         self._max_record_bytes, self._skip_damage = max_record_bytes, skip_damage
+        self._first = first
+        """About how many bytes are read at once at the beginning."""
         self._frame = window.segment.frame
         self._extents = Account()
         self._walks: list[ReadWalk] = []
@@ -83,7 +87,7 @@ class NarrowedRead(ABC):
         if len(records) and int(records.sizes.max()) > self._max_record_bytes:
             raise Contradiction("a record is larger than max_record_bytes")
         self._extents += Account(len(records), extents.bytes)
-        return records
+        return chained(self._window, records)
 
     def _walk(self, start: int, stop: int, *, hands_over: bool) -> ReadWalk:
         most, skip = self._max_record_bytes, self._skip_damage

@@ -14,14 +14,14 @@ from native_reader.plan.ways import BySummary, SeenBefore
 from native_reader.records.damages import NO_DAMAGE
 from native_reader.records.extents import Extents
 from native_reader.records.walk import CHUNK, Piece
-from native_reader.scan.narrowed import FIRST_GROUP, Contradiction, NarrowedRead
+from native_reader.scan.narrowed import Contradiction, NarrowedRead
 from native_reader.summary.unfit import Unfit
 
 
 class _PositionsRead(NarrowedRead):
     def _at(self, positions: Numbers, sizes: Numbers, wrong: str) -> Iterator[Piece]:
         """The records at those positions."""
-        for group in Extents(positions, positions + sizes + self._frame).groups(FIRST_GROUP, CHUNK, CHUNK):
+        for group in Extents(positions, positions + sizes + self._frame).groups(self._first, CHUNK, CHUNK):
             try:
                 records = self._together(group)
             except Contradiction:

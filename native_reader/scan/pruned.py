@@ -27,7 +27,7 @@ from native_reader.records.report import Account
 from native_reader.records.trouble import too_large_error
 from native_reader.records.walk import CHUNK, Piece
 from native_reader.scan.claimed import contradicted, has_true_one, true_claims
-from native_reader.scan.narrowed import FIRST_GROUP, LEADS_ELSEWHERE, Contradiction, NarrowedRead, ScanInstead
+from native_reader.scan.narrowed import LEADS_ELSEWHERE, Contradiction, NarrowedRead, ScanInstead
 from native_reader.sides.directories import Directories
 from native_reader.sides.queues import Topic
 from native_reader.storage.protocol import storage_of
@@ -67,7 +67,7 @@ class UnclaimedRead(_QueuesRead):
         wanted, unwanted = self._true_claims(topics, begin, stop, written)
         extents, last = self._left(wanted, unwanted)
         self._check_costs(written, len(topics), sum(len(each.entries) for each in (*wanted, *unwanted)), extents, begin + written - last)
-        for group in extents.groups(FIRST_GROUP, CHUNK, TUNING.large_extent):
+        for group in extents.groups(self._first, CHUNK, TUNING.large_extent):
             base = split.segment.base + self._frame
             if group.bytes > TUNING.large_extent and len(group) == 1 and not is_among(group.starts + base, self._named).any():
                 yield from self._walked(int(group.starts[0]), int(group.ends[0]), [*wanted, *unwanted], unwanted, arrives=True)
@@ -150,7 +150,7 @@ class TrustedRead(_QueuesRead):
             first = int(np.argmax(large))
             raise too_large_error(self._window, int(offsets[first]) - base, int(sizes[first]), self._max_record_bytes)
         starts = offsets[~large] - base
-        for group in Extents(starts, starts + sizes[~large] + self._frame).groups(FIRST_GROUP, CHUNK, CHUNK):
+        for group in Extents(starts, starts + sizes[~large] + self._frame).groups(self._first, CHUNK, CHUNK):
             records, _ = records_of(self._window, group, single=True)
             self._extents += Account(len(records), int(records.sizes.sum()) + self._frame * len(records))
             if len(records):

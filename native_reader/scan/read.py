@@ -25,13 +25,14 @@ from native_reader.log.witness import is_live
 from native_reader.plan.beside import Sides
 from native_reader.plan.plan import EVERY_ROW, Wanted
 from native_reader.plan.split import Split
-from native_reader.plan.summarized import knows
+from native_reader.plan.summarized import facts_of_segment, knows
 from native_reader.plan.ways import ALONE, SUMMARY, TRUST, ByQueues, BySummary, SeenBefore
+from native_reader.predicate.outcomes import without_certain
 from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, PROPERTIES, SENTENCES, Damage, Damages
 from native_reader.records.report import Account, Report, SegmentReport, counts_of
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
-from native_reader.scan.narrowed import NarrowedRead
+from native_reader.scan.narrowed import FIRST_GROUP, NarrowedRead
 from native_reader.scan.positions import SeenRead, SummaryRead
 from native_reader.scan.pruned import TrustedRead, UnclaimedRead
 from native_reader.scan.summary_rows import SummaryRows
@@ -66,6 +67,8 @@ class Shared:
     memory: Memory = field(default_factory=Memory)
     """Of windows."""
     directories: Directories = field(default_factory=Directories)
+    has_begun: bool = False
+    """Whether a split was read already. The first begins with a small piece, as the reader may want only a few rows."""
     queues: dict[Sides, QueueNumbering] = field(default_factory=dict)
     """What records are compared with."""
 
@@ -84,6 +87,7 @@ class Reading:
         shared: Shared | None = None,
     ) -> None:
         self._split, self._projection = split, projection
+        wanted = wanted._replace(rows=without_certain(wanted.rows, facts_of_segment(split.store, split.segment)))
         self._shared = Shared() if shared is None else shared
         self._columns = Columns(
             projection.columns,
@@ -147,15 +151,16 @@ class Reading:
 
     def _walk_from(self, window: Window, begin: int, **limits: Any) -> ReadWalk | NarrowedRead:
         """The records, in the way of the split."""
-        split = self._split
+        split, first = self._split, CHUNK if self._shared.has_begun else FIRST_GROUP
+        self._shared.has_begun = True
         match split.way:
             case ByQueues(access=access) as way:
                 read = TrustedRead if access == TRUST else UnclaimedRead
-                return read(way, self._shared.directories, window, split, begin, self._wanted.places, **limits)
+                return read(way, self._shared.directories, window, split, begin, self._wanted.places, first=first, **limits)
             case SeenBefore() as way:
-                return SeenRead(way, window, split, begin, self._wanted.places, **limits)
+                return SeenRead(way, window, split, begin, self._wanted.places, first=first, **limits)
             case BySummary() as way:  # it covers the keys of its segment, too
-                return SummaryRead(way, window, split, begin, self._wanted.rows, **limits)
+                return SummaryRead(way, window, split, begin, self._wanted.rows, first=first, **limits)
         window.will_read(begin, min(split.stop, split.end))
         first = CHUNK if split.follows else FIRST_CHUNK
         return ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)

@@ -57,16 +57,24 @@ class Topic(NamedTuple):
     batch: bool
 
 
-def topics_in(directories: Sequence[str], *, light: bool = False) -> list[Topic]:
-    """The topics that have queues there. `light`: also light queues (LMQ), which list records of other topics again."""
-    topics = []
-    for directory in directories:
-        storage, batch = storage_of(directory), directory.endswith(f"/{BATCH_DIRECTORY}")
-        for name in _directories(directory):
-            # A name that is not UTF-8 cannot be a column value.
-            if (light or not name.startswith(LIGHT_TOPIC)) and name.isprintable():
-                topics.append(Topic(name, f"{directory}/{storage.quoted(name)}", batch))
-    return topics
+def topics_in(directories: Sequence[str], *, light: bool = False, about: int | None = None) -> list[Topic]:
+    """The topics that have queues there. `light`: also light queues (LMQ), which list records of other topics again.
+
+    `about`: at least so many, evenly chosen, or all if there are not twice as many.
+    """
+    # A name that is not UTF-8 cannot be a column value.
+    names = [
+        (directory, name)
+        for directory in directories
+        for name in _directories(directory)
+        if (light or not name.startswith(LIGHT_TOPIC)) and name.isprintable()
+    ]
+    step = 1 if about is None else max(1, len(names) // about)
+    return [_topic(directory, name) for directory, name in names[::step]]
+
+
+def _topic(directory: str, name: str) -> Topic:
+    return Topic(name, f"{directory}/{storage_of(directory).quoted(name)}", directory.endswith(f"/{BATCH_DIRECTORY}"))
 
 
 def queues_of(topic: Topic, *, strict: bool = False) -> list[Queue]:
@@ -84,13 +92,11 @@ def queue_named(directories: Sequence[str], topic: str, queue_id: int) -> Queue 
     if "/" in topic or topic in ("", ".", ".."):  # a name from a file could lead out of the directory
         return None
     for directory in directories:
-        storage = storage_of(directory)
-        uri = f"{directory}/{storage.quoted(topic)}"
-        entry = storage.entry(f"{uri}/{queue_id}")
+        named = _topic(directory, topic)
+        entry = storage_of(directory).entry(f"{named.uri}/{queue_id}")
         if entry is None or not entry.is_directory:  # missing, or a name that is too long for any file
             continue
-        named = Topic(topic, uri, directory.endswith(f"/{BATCH_DIRECTORY}"))
-        queue = queue_in(named, queue_id, _listed(f"{uri}/{queue_id}", strict=True))
+        queue = queue_in(named, queue_id, _listed(f"{named.uri}/{queue_id}", strict=True))
         if queue.files:
             return queue
     return None

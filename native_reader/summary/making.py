@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from native_reader.layout.record import Index, Mask
-from native_reader.summary.part import FACTS, GROUPS, KEYS, RECORDS, Facts, schema_of_texts
-from native_reader.summary.pieces import ROWS_AT_ONCE
+from native_reader.summary.groups import GROUPS
+from native_reader.summary.part import FACTS, KEYS, RECORDS, Facts, schema_of_texts
+from native_reader.summary.pieces import KEYS_AT_ONCE, ROWS_AT_ONCE
 from native_reader.summary.texts import TextCodes
 
 Place = tuple[bytes, int]
@@ -87,5 +88,5 @@ def encoded(table: pa.Table) -> pa.Buffer:
     encoding = None if is_text else dict.fromkeys(table.column_names, "DELTA_BINARY_PACKED")
     how: dict[str, Any] = {"compression": "zstd", "use_dictionary": is_text, "column_encoding": encoding}
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, row_group_size=ROWS_AT_ONCE, **how)
+    pq.write_table(table, sink, row_group_size=KEYS_AT_ONCE if table.schema == KEYS else ROWS_AT_ONCE, **how)
     return sink.getvalue()

@@ -23,19 +23,11 @@ from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Numbers
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment
+from native_reader.summary.groups import GROUPS, Groups
 from native_reader.summary.pieces import Pieces, PieceSums
 from native_reader.summary.texts import TEXTS
 from native_reader.summary.unfit import Unfit
 
-GROUPS = pa.schema(
-    [
-        ("topic", pa.binary()),
-        *((name, pa.int64()) for name in ("queue_id", "records", "bytes", "opaque", "keyless")),
-        *((name, pa.int64()) for name in ("first_time", "last_time", "first_queue_offset", "last_queue_offset")),
-    ]
-)
-"""`bytes`: without frames. `opaque`: how many records have messages inside, or odd properties. `keyless`: of how many the keys may be
-missing. Times are in milliseconds."""
 RECORDS = pa.schema([(name, pa.int64()) for name in ("position", "size", "time", "queue_offset", "flags")])
 KEYS = pa.schema([(name, pa.int64()) for name in ("hash", "row")])
 
@@ -105,7 +97,7 @@ class Part:
 
     uri: str
     facts: Facts
-    groups: pa.Table
+    groups: Groups
 
     def check_files(self) -> None:
         """Raise Unfit unless its other files are there and right."""
@@ -156,7 +148,7 @@ def _part(uri: str, checksum: int, segment: Segment) -> Part:
 
 
 @lru_cache(_MOST_KEPT)
-def _groups(uri: str, checksum: int, *stamp: int) -> tuple[Facts, pa.Table]:
+def _groups(uri: str, checksum: int, *stamp: int) -> tuple[Facts, Groups]:
     """A file of groups: a plan needs it, and then the read. `stamp`: what changes with the file."""
     with storage_of(uri).open(uri) as opened:
         if (size := opened.size()) > _MOST_GROUPS:
@@ -168,7 +160,7 @@ def _groups(uri: str, checksum: int, *stamp: int) -> tuple[Facts, pa.Table]:
     if file.schema_arrow.remove_metadata() != GROUPS:
         raise Unfit("contradiction")
     facts = Facts.from_json((file.schema_arrow.metadata or {})[FACTS])
-    return facts, file.read(use_threads=False)
+    return facts, Groups(file.read(use_threads=False))
 
 
 def _fitting(part: Part, segment: Segment) -> Part:
@@ -184,7 +176,7 @@ def _fitting(part: Part, segment: Segment) -> Part:
             raise Unfit("changed")
     if facts.has_damage:
         raise Unfit("damage")
-    counts = [int(np.sum(part.groups[name].to_numpy())) for name in ("records", "bytes")]
+    counts = [int(np.sum(part.groups[name])) for name in ("records", "bytes")]
     whole = facts.record_bytes + facts.blank_bytes
     if counts != [facts.records, facts.record_bytes - segment.frame * facts.records] or whole != segment.size:
         raise Unfit("contradiction")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,8 +19,10 @@ from native_reader.summary.unfit import Unfit
 
 ROWS_AT_ONCE = 1 << 14
 """The rows of a row group: the least that is read."""
+KEYS_AT_ONCE = 1 << 12
+"""The same of keys, of which mostly one is wanted."""
+_MOST_KEPT = 32
 _LEAST, _MOST = -(2**63), 2**63 - 1
-_ENCODED = pa.dictionary(pa.int32(), pa.string())
 
 
 class PieceSums(NamedTuple):
@@ -63,13 +66,9 @@ class Pieces:
         self._uri, self._content = uri, content
         # Pages that are never written to take no memory.
         self._bytes, self._loaded = np.zeros(content.size, np.uint8), set[int]()
-        footer = len(content.starts) - 1
-        self._load([footer])
         texts = [field.name for field in schema if field.type == pa.string()]
-        expected = pa.schema([field.with_type(_ENCODED) if field.name in texts else field for field in schema])
-        self._file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._bytes)), read_dictionary=texts)
-        if self._file.schema_arrow.remove_metadata() != expected or self._file.metadata.num_row_groups != footer:
-            raise Unfit("contradiction")
+        source = pa.BufferReader(pa.py_buffer(self._bytes))
+        self._file = pq.ParquetFile(source, metadata=_metadata(uri, content, schema), read_dictionary=texts)
 
     @property
     def rows(self) -> int:
@@ -131,19 +130,37 @@ class Pieces:
 
     def _load(self, pieces: Sequence[int]) -> None:
         """Read these pieces, neighbours together."""
-        edges = (*self._content.starts, self._content.size)
         missing = [piece for piece in pieces if piece not in self._loaded]
-        firsts = [piece for piece in missing if piece - 1 not in missing]
-        lasts = [piece for piece in missing if piece + 1 not in missing]
-        ranges = [(edges[first], edges[last + 1] - edges[first]) for first, last in zip(firsts, lasts, strict=True)]
-        with storage_of(self._uri).open(self._uri) as file:
-            if file.size() != self._content.size:
-                raise Unfit("damaged part")
-            for (start, size), content in zip(ranges, file.read_ranges(ranges), strict=True):
-                if len(content) != size:
-                    raise Unfit("damaged part")
-                self._bytes[start : start + size] = np.frombuffer(content, np.uint8)
-        for piece in missing:
-            if zlib.crc32(self._bytes[edges[piece] : edges[piece + 1]].data) != self._content.checksums[piece]:
-                raise Unfit("damaged part")
+        for start, found in _fetched(self._uri, self._content, missing):
+            self._bytes[start : start + len(found)] = np.frombuffer(found, np.uint8)
         self._loaded |= set(missing)
+
+
+@lru_cache(_MOST_KEPT)
+def _metadata(uri: str, content: PieceSums, schema: pa.Schema) -> Any:
+    """The footer of a file, which must have this schema. Equal checksums are equal footers, so it is read once."""
+    footer = len(content.starts) - 1
+    ((_, found),) = _fetched(uri, content, [footer])
+    metadata = pq.read_metadata(pa.BufferReader(found))
+    if metadata.schema.to_arrow_schema().remove_metadata() != schema or metadata.num_row_groups != footer:
+        raise Unfit("contradiction")
+    return metadata
+
+
+def _fetched(uri: str, content: PieceSums, pieces: Sequence[int]) -> list[tuple[int, bytes]]:
+    """Where neighbouring pieces start, and their bytes."""
+    edges, known = (*content.starts, content.size), set(pieces)
+    firsts = [piece for piece in pieces if piece - 1 not in known]
+    lasts = [piece for piece in pieces if piece + 1 not in known]
+    ranges = [(edges[first], edges[last + 1] - edges[first]) for first, last in zip(firsts, lasts, strict=True)]
+    with storage_of(uri).open(uri) as file:
+        if file.size() != content.size:
+            raise Unfit("damaged part")
+        found = file.read_ranges(ranges)
+    for first, last, each in zip(firsts, lasts, found, strict=True):
+        view = memoryview(each)
+        for piece in range(first, last + 1):
+            own = view[edges[piece] - edges[first] : edges[piece + 1] - edges[first]]
+            if len(own) != edges[piece + 1] - edges[piece] or zlib.crc32(own) != content.checksums[piece]:
+                raise Unfit("damaged part")
+    return [(edges[first], each) for first, each in zip(firsts, found, strict=True)]

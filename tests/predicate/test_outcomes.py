@@ -27,6 +27,7 @@ from native_reader.predicate.outcomes import (
     exactly,
     may_be_true,
     outcomes,
+    without_certain,
 )
 from native_reader.predicate.tree import EVERYTHING, And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
 from native_reader.testing.java import hash_code
@@ -115,6 +116,23 @@ NUMBER, TOPIC, TAGS = Column("queue_offset"), Column("topic"), Column("tags")
 )
 def test_by_hand(predicate: Predicate, facts: dict[str, Known], expected: int) -> None:
     assert int(outcomes(predicate, facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "left"),
+    [
+        ((Compare(NUMBER, "<", 10), Compare(TOPIC, "=", "a")), (Compare(TOPIC, "=", "a"),)),
+        ((Compare(NUMBER, "<", 10), Compare(NUMBER, ">=", 5)), ()),
+        ((Compare(NUMBER, "<", 9), Compare(TOPIC, "=", "a")), (Compare(NUMBER, "<", 9), Compare(TOPIC, "=", "a"))),
+        ((Not(Compare(NUMBER, "<", 10)),), (Not(Compare(NUMBER, "<", 10)),)),
+    ],
+    ids=str,
+)
+def test_conditions_that_are_true_for_every_row_are_left_out(parts: tuple[Predicate, ...], left: tuple[Predicate, ...]) -> None:
+    found = without_certain(And(parts), {"queue_offset": Within(5, 9)})
+    assert found == And(left)
+    nullable = {"queue_offset": Within(5, 9, nullable=True)}
+    assert without_certain(And(parts), nullable) == And(parts), "a condition on null is not true"
 
 
 def test_a_hash_excludes_and_never_proves() -> None:
