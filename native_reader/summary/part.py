@@ -42,7 +42,8 @@ FACTS = b"rmqstore.summary"
 VERSION = 3
 _MOST_GROUPS = 64 << 20
 _MOST_END = 1 << 20
-_MOST_KEPT = 64
+_SMALL, _MOST_SMALL, _MOST_LARGE = 16 << 10, 1024, 64
+"""How many files of groups are kept: those up to that size, as of a terabyte in segments of a broker's default size, and others."""
 
 
 class End(NamedTuple):
@@ -141,13 +142,13 @@ def read_part(uri: str, segment: Segment) -> Part:
 
 def _part(uri: str, checksum: int, segment: Segment) -> Part:
     with storage_of(uri).open(uri) as file:
-        facts, groups = _groups(uri, checksum, file.size(), file.identity(), file.written())
+        groups_of = _small_groups if file.size() <= _SMALL else _large_groups
+        facts, groups = groups_of(uri, checksum, file.size(), file.identity(), file.written())
     if len(groups) > max(0, facts.records) or max(content.size for content in facts.files.values()) > max(segment.size, _MOST_END):
         raise Unfit("contradiction")
     return Part(uri.removesuffix(".groups.parquet"), facts, groups)
 
 
-@lru_cache(_MOST_KEPT)
 def _groups(uri: str, checksum: int, *stamp: int) -> tuple[Facts, Groups]:
     """A file of groups: a plan needs it, and then the read. `stamp`: what changes with the file."""
     with storage_of(uri).open(uri) as opened:
@@ -161,6 +162,9 @@ def _groups(uri: str, checksum: int, *stamp: int) -> tuple[Facts, Groups]:
         raise Unfit("contradiction")
     facts = Facts.from_json((file.schema_arrow.metadata or {})[FACTS])
     return facts, Groups(file.read(use_threads=False))
+
+
+_small_groups, _large_groups = (lru_cache(most)(_groups) for most in (_MOST_SMALL, _MOST_LARGE))
 
 
 def _fitting(part: Part, segment: Segment) -> Part:

@@ -16,10 +16,10 @@ from native_reader.plan import summarized
 from native_reader.records.extents import Extents
 from native_reader.records.walk import CHUNK
 from native_reader.scan.narrowed import FIRST_GROUP, NarrowedRead
-from native_reader.summary import pieces
+from native_reader.summary import part, pieces
 from native_reader.summary.groups import GROUPS, Groups
 from native_reader.summary.making import encoded
-from native_reader.summary.part import KEYS
+from native_reader.summary.part import KEYS, Facts
 from native_reader.summary.unfit import Unfit
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
@@ -67,6 +67,17 @@ def test_a_range_that_has_a_whole_segment_is_not_compared_there(written: tuple[n
     assert {segment.base for _, _, segment, *_ in compared} == {2 * SEGMENT}
     for end, count in zip(until, rows, strict=True):
         assert count == store.messages(topic="orders", ending_physical_offset=end, access="scan").count_rows() > 0
+
+
+def test_the_groups_of_more_parts_than_large_ones_are_kept_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    segments = part._MOST_LARGE + 2
+    write_store(tmp_path / "store", StoreSpec(bytes=segments * (16 << 10), mapped_file_size_commit_log=16 << 10, body=200, index=False))
+    store = nr.open(tmp_path / "store")
+    store.index(tmp_path / "summary")
+    read = noted(monkeypatch, Facts, "from_json")
+    counts = [store.messages(topic="orders", summary=tmp_path / "summary").count_rows() for _ in range(2)]
+    assert counts[0] == counts[1] == store.messages(topic="orders", access="scan").count_rows() > 0
+    assert len(read) == segments - 1 > part._MOST_LARGE
 
 
 def test_a_footer_is_read_once(written: tuple[nr.Store, Path], monkeypatch: pytest.MonkeyPatch) -> None:
