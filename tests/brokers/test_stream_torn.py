@@ -155,9 +155,8 @@ def _kept(offset: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.gate
-@pytest.mark.gate
 @pytest.mark.sweep
-@pytest.mark.parametrize("settings", [MAPPED, pytest.param(POOLED, marks=pytest.mark.long)])
+@pytest.mark.parametrize("settings", [MAPPED, pytest.param(TRANSIENT, id="pooled", marks=pytest.mark.long)])
 def test_micro_batch_after_micro_batch(
     rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tune: Tune, settings: dict[str, object]
 ) -> None:
