@@ -48,7 +48,7 @@ def test_a_part_that_passed_is_not_run_again_for_the_same_files(sweep: dict[str,
     assert re.fullmatch(r"passed in \d+ s, \d+ s of the processor", outcome("kills", "some files", options))
     assert outcome("kills", "some files", options) == "passed before, for the same files"
     assert re.fullmatch(r"passed in \d+ s, \d+ s of the processor", outcome("kills", "other files", options))
-    assert re.fullmatch(r"FAILED in \d+ s", outcome("kills", "more files", ["--no-such-option"]))
+    assert re.fullmatch(r"FAILED in \d+ s, \d+ s of the processor", outcome("kills", "more files", ["--no-such-option"]))
     assert (tmp_path / "kills.passed").read_text() == "other files"
 
 
