@@ -35,9 +35,8 @@ Maker = Callable[[Chunk], pa.Array]
 
 _UNDECODED = "body"
 """The reason in `corrupt_reason` if a body cannot be decompressed."""
-"""The reason if the properties end in zeros, as after a lost page: tags and keys may be lost."""
 _FEW = 4
-"""Properties are cut for the rows alone that need them, for each column anew, if they are at most one of so many."""
+"""If at most one row in so many needs its properties, they are cut for these rows only, again for each column."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 

@@ -83,7 +83,7 @@ def write_groups(groups: pa.Table, facts: Facts, sink: object) -> None:
 
 
 def encoded(table: pa.Table) -> pa.Buffer:
-    """A file of numbers, kept as small differences; or of texts, of which few are different."""
+    """A Parquet file. Numbers are stored as small differences, texts as numbers of a list: few texts are different."""
     is_text = pa.string() in table.schema.types
     encoding = None if is_text else dict.fromkeys(table.column_names, "DELTA_BINARY_PACKED")
     how: dict[str, Any] = {"compression": "zstd", "use_dictionary": is_text, "column_encoding": encoding}

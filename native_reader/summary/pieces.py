@@ -20,7 +20,7 @@ from native_reader.summary.unfit import Unfit
 ROWS_AT_ONCE = 1 << 14
 """The rows of a row group: the least that is read."""
 KEYS_AT_ONCE = 1 << 12
-"""The same of keys, of which mostly one is wanted."""
+"""The same for keys: most reads want only one."""
 _MOST_KEPT = 32
 _LEAST, _MOST = -(2**63), 2**63 - 1
 

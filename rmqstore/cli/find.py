@@ -94,7 +94,7 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
 
             is_expired = any(each.begins for each in store.stores)
             _note_absence(asked, time_span((logs[uri], end) for uri, end in plan.ends), is_expired)
-            _note_missing(store.messages(**asked.of_messages(**messages.defaults, **at) | {"access": "trust"}).plan())
+            _note_missing(store.messages(**asked.of_messages(**messages.defaults, **at) | {"access": "trust", "summary": None}).plan())
         size = sum(end - logs[uri][0].base for uri, end in plan.ends if logs[uri])
         name = next((name for option, name in (("keys", "key"), ("msg_id", "id")) if option in asked.options), None)
         if name and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):

@@ -39,8 +39,9 @@ def test_older_messages_have_expired_only_if_the_log_begins_later(store: Path, t
     assert f"from {time} to {time}; older ones expired or were removed\n" in run("find", later, "--key", "K20").err
 
 
-def test_the_index_names_a_message_that_the_log_has_lost(store: Path) -> None:
+def test_the_index_names_a_message_that_the_log_has_lost(store: Path, tmp_path: Path) -> None:
     """Zeros where a record was, and a segment that is gone."""
+    assert run("index", store, "--to", tmp_path / "summary").code == 0
     place = json.loads(run("find", store, "--key", "k31", "--json", "--columns", "physical_offset").out)["physical_offset"]
     path = max(each for each in (store / "commitlog").iterdir() if int(each.name) <= place)
     content = bytearray(path.read_bytes())
@@ -48,8 +49,11 @@ def test_the_index_names_a_message_that_the_log_has_lost(store: Path) -> None:
     path.write_bytes(content)
     said = f"note: the index names offset {place:,} for it, and the log has no such message there: "
     why = "the message is lost, or the index is wrong. rmqstore verify tells which"
-    for asked in (["--key", "k31"], ["--msg-id", "U0031"], ["--key", "k31", "--topic", "T1"]):
-        assert run("find", store, *asked).err.splitlines()[-1] == said + why
+    summarized = ["--option", f"summary={tmp_path / 'summary'}"]
+    for asked in (["--key", "k31"], ["--msg-id", "U0031"], ["--key", "k31", "--topic", "T1"], ["--key", "k31", *summarized]):
+        *lines, last = run("find", store, *asked).err.splitlines()
+        assert last == said + why
+        assert len({*lines}) == len(lines), "the index is asked without saying all again"
     for asked in (["--key", "k32"], ["--key", "k0031"], ["--key", "k31", "--topic", "T2"]):
         assert "the index names" not in run("find", store, *asked).err
     path.unlink()

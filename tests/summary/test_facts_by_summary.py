@@ -1,4 +1,4 @@
-"""A report and the commands that read everything say the same with a summary, read less, and leave one behind."""
+"""A report and the commands that read everything say the same with a summary, read less, and write one."""
 
 from __future__ import annotations
 
