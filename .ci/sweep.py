@@ -58,6 +58,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "kills": ("tests/spark/test_stream_kills.py",),
 }
 """Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""
+WAITS = frozenset({"brokers", "starts", "repaired", "followed"})
+"""Parts whose tests wait most of the time, for brokers that start, deliver and end. They get three processes for each core."""
 READ = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore", "examples", "kernel", "tests", "setup.cfg")
 PATIENCE = 7200
 
@@ -78,7 +80,8 @@ def outcome(part: str, of: str, options: list[str]) -> str:
     if note.exists() and note.read_text() == of:
         return "passed before, for the same files"
     limits = [f"--override-ini=timeout={PATIENCE}", f"--override-ini=faulthandler_timeout={PATIENCE + 30}"]
-    command = [sys.executable, "-m", "pytest", "-m", "sweep or long", *limits, "--durations=10", *options, *PARTS[part]]
+    more = ["-n", str(3 * (os.cpu_count() or 1))] if part in WAITS and "-n" in options else []
+    command = [sys.executable, "-m", "pytest", "-m", "sweep or long", *limits, "--durations=10", *options, *more, *PARTS[part]]
     begun, before = time.monotonic(), _of_processor()
     code = subprocess.run(command, cwd=ROOT, env=os.environ | {"RMQSTORE_SWEEP": "whole"}, check=False).returncode
     spent = f"{time.monotonic() - begun:.0f} s, {_of_processor() - before:.0f} s of the processor"

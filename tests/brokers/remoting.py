@@ -37,10 +37,14 @@ def _read(content: bytes, expected: int) -> bytes:
     return content
 
 
-def has_topic(name_server: str, broker: str, topic: str) -> bool:
-    """Create a topic with one queue. Whether the broker accepts it, and the name server knows that the broker has it."""
+def has_topic(name_server: str, broker: str, topic: str, queues: int) -> bool:
+    """Create or change a topic. Whether the broker accepts it, and the name server knows that the broker has it.
+
+    A broker tells a name server of a topic that is new or changed, once. If that is lost, as while the name server forgets the broker
+    that was there before, it tells of all topics ten seconds later.
+    """
     settings = {
-        "topic": topic, "defaultTopic": "TBW102", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6, "topicFilterType": "SINGLE_TAG",
+        "topic": topic, "defaultTopic": "TBW102", "readQueueNums": queues, "writeQueueNums": 1, "perm": 6, "topicFilterType": "SINGLE_TAG",
         "topicSysFlag": 0, "order": "false",
     }  # fmt: skip
     try:

@@ -15,7 +15,7 @@ import clusters
 import pytest
 from ports import free_port
 from recipe import Recipe
-from rocketmq import QUICK, SMALL_FILES, VERSIONS, Broker, Java, brokers, name_server, running
+from rocketmq import OP_BATCHES, QUICK, SMALL_FILES, VERSIONS, Broker, Java, brokers, name_server, running
 from served import Row, Survivors, judged
 from support.effort import mostly_long
 from support.store_damages import DAMAGES, Damage, body_bit, random_bytes, several, several_at_random, torn_properties
@@ -55,7 +55,7 @@ def written(rocketmq: Callable[[str], Java], tmp_path_factory: pytest.TempPathFa
     def store(version: str, how: str) -> tuple[Path, int]:
         if (version, how) not in known:
             home = tmp_path_factory.mktemp(f"{version}-{how}")
-            with running(rocketmq(version), home, **SETTINGS) as broker:
+            with running(rocketmq(version), home, **SETTINGS, **OP_BATCHES) as broker:
                 broker.traffic("plain", 400)
                 broker.traffic("transactions")
                 _ = broker.stop() if how == "stopped" else broker.kill()

@@ -14,7 +14,7 @@ from native_reader.records.report import Report
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import Message
-from support.plain_decoder import Log, Row, walk
+from support.plain_decoder import Log, Row, both_walks
 
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 0001 to 9999
 NOT_IN_PLAIN = ("store", "segment", "corrupt_record", "corrupt_reason")
@@ -86,8 +86,7 @@ def assert_same_rows(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -
 
 def same(segments: Segments, framing: str, most: int = 1 << 27, jobs: int = 1) -> pa.Table:
     """Assert that engine and plain decoder agree in every mode on rows, damage and byte counts, with splits of `most` bytes."""
-    strict = walk([each for each in segments if each[1]], framing)
-    plain = walk([each for each in segments if each[1]], framing, lenient=True)
+    strict, plain = both_walks([each for each in segments if each[1]], framing)
     if strict.damage:
         with pytest.raises(nr.StoreDamaged, match=f"at offset {strict.damage[0][1]:,} "):
             read(segments, framing, 1 << 40)

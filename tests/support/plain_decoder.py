@@ -5,6 +5,7 @@ It imports nothing from this project, defines its own constants, and never raise
 
 from __future__ import annotations
 
+import functools
 import re
 import zlib
 from binascii import crc32
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa  # only for its LZ4 and zstd streams
 
 V1, V2, BLANK = -626843481, -626843477, -875286124  # DAA320A7, DAA320AB, CBD43194
+MAGIC = re.compile(rb"\xda\xa3\x20[\xa7\xab]")
 MAX_BODY = 64 << 20  # maxDecompressedBytes
 SYSTEM_TOPICS = {"TBW102", "BenchmarkTest", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC"} | {
     "DefaultHeartBeatSyncerTopic"
@@ -49,6 +51,11 @@ class Log(NamedTuple):
 
 def walk(segments: list[tuple[int, bytes]], framing: str = "plain", lenient: bool = False) -> Log:
     """Read `segments`, pairs of (base offset, bytes) in ascending order; `lenient`: foreign bytes after the log belong to it."""
+    return both_walks(segments, framing)[lenient]
+
+
+def both_walks(segments: list[tuple[int, bytes]], framing: str) -> tuple[Log, Log]:
+    """The log without foreign bytes after it, and with them."""
     runs = [(i, *run) for i, (base, data) in enumerate(segments) for run in runs_of(base, data, framing)]
     log_end = segments[0][0] if segments else 0
     for i, kind, start, end, record in reversed(runs):
@@ -56,8 +63,12 @@ def walk(segments: list[tuple[int, bytes]], framing: str = "plain", lenient: boo
             base, data = segments[i]
             log_end = start if record and is_torn(record, data[end - base :], framing) else end
             break
-    if lenient:
-        log_end = foreign_end(segments, framing, log_end)
+    strict, lenient_end = log_until(log_end, segments, runs), foreign_end(segments, framing, log_end)
+    return strict, strict if lenient_end == log_end else log_until(lenient_end, segments, runs)
+
+
+def log_until(log_end: int, segments: list[tuple[int, bytes]], runs: list[tuple[int, str, int, int, Record | None]]) -> Log:
+    """Rows, damage and sums; after `log_end` everything is unwritten."""
     rows, damage, sums = [], [], [dict.fromkeys(Account._fields[1:], 0) for _ in segments]
     for i, kind, start, end, record in runs:
         if start >= log_end:
@@ -90,6 +101,7 @@ def foreign_end(segments: list[tuple[int, bytes]], framing: str, log_end: int) -
     return written if foreign or written - max(log_end, begun) > 64 << 10 else log_end
 
 
+@functools.lru_cache(maxsize=4)  # tests change one segment of several
 def runs_of(base: int, data: bytes, framing: str) -> list[tuple[str, int, int, Record | None]]:
     """Divide a segment into (kind, start offset, end offset, record); kinds are record, blank, rest and damage."""
     runs: list[tuple[str, int, int, Record | None]] = []
@@ -103,7 +115,9 @@ def runs_of(base: int, data: bytes, framing: str) -> list[tuple[str, int, int, R
         elif size - p < 8 and framing == "plain":
             kind = "rest"  # too short for a blank, so nothing was written there, and it does not show where the log ends
         else:  # a blank is valid only after a record or at the segment's start, so damage ends at a record or at the segment's end
-            end = next((q for q in range(p + 1, size) if record_at(data, base, q, framing)), size)
+            magic_at = 4 if framing == "plain" else 52
+            places = (found.start() - magic_at for found in MAGIC.finditer(data, p + 1 + magic_at))
+            end = next((q for q in places if record_at(data, base, q, framing)), size)
         runs.append((kind, base + p, base + end, record))
         p = end
     return runs
