@@ -6,12 +6,12 @@ import json
 import socket
 import struct
 
-CREATE_TOPIC, ROUTE_OF_TOPIC = 17, 105
+CREATE_TOPIC, CHANGE_SETTINGS, ROUTE_OF_TOPIC = 17, 25, 105
 _MOST = 16 << 20
 _PATIENCE = 10.0
 
 
-def ask(address: str, code: int, **fields: object) -> int:
+def ask(address: str, code: int, body: bytes = b"", **fields: object) -> int:
     """The code of the answer: 0 if it was done. Raises OSError if there is none.
 
     A frame has its length, the length of its header, the header as JSON, and a body.
@@ -22,7 +22,7 @@ def ask(address: str, code: int, **fields: object) -> int:
         "extFields": {name: str(value) for name, value in fields.items()},
     }).encode()  # fmt: skip
     with socket.create_connection((host, int(port)), _PATIENCE) as connection, connection.makefile("rb") as answers:
-        connection.sendall(struct.pack(">II", 4 + len(header), len(header)) + header)
+        connection.sendall(struct.pack(">II", 4 + len(header) + len(body), len(header)) + header + body)
         size, header_size = struct.unpack(">II", _read(answers.read(8), 8))
         header_size &= 0xFFFFFF  # the highest byte says how it is written
         if not header_size + 4 <= size <= _MOST:
@@ -37,17 +37,22 @@ def _read(content: bytes, expected: int) -> bytes:
     return content
 
 
-def has_topic(name_server: str, broker: str, topic: str, queues: int) -> bool:
-    """Create or change a topic. Whether the broker accepts it, and the name server knows that the broker has it.
+def is_ready(name_server: str, broker: str) -> bool:
+    """Whether the broker takes a topic named Ready, and the name server knows that.
 
-    A broker tells a name server of a topic that is new or changed, once. If that is lost, as while the name server forgets the broker
-    that was there before, it tells of all topics ten seconds later.
+    When 5.5.0 starts, it registers with the name servers that it has found by then: often none, and then once more ten seconds later.
+    A change of its permissions, to what they are, makes it register at once.
     """
     settings = {
-        "topic": topic, "defaultTopic": "TBW102", "readQueueNums": queues, "writeQueueNums": 1, "perm": 6, "topicFilterType": "SINGLE_TAG",
+        "topic": "Ready", "defaultTopic": "TBW102", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6, "topicFilterType": "SINGLE_TAG",
         "topicSysFlag": 0, "order": "false",
     }  # fmt: skip
     try:
-        return ask(broker, CREATE_TOPIC, **settings) == 0 and ask(name_server, ROUTE_OF_TOPIC, topic=topic) == 0
+        if ask(broker, CREATE_TOPIC, **settings) != 0:
+            return False
+        known = ask(name_server, ROUTE_OF_TOPIC, topic="Ready") == 0
+        if not known:
+            ask(broker, CHANGE_SETTINGS, b"brokerPermission=6")
     except OSError:
         return False
+    return known

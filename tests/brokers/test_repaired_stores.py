@@ -17,7 +17,6 @@ from ports import free_port
 from recipe import Recipe
 from rocketmq import OP_BATCHES, QUICK, SMALL_FILES, VERSIONS, Broker, Java, brokers, name_server, running
 from served import Row, Survivors, judged
-from support.effort import mostly_long
 from support.store_damages import DAMAGES, Damage, body_bit, random_bytes, several, several_at_random, torn_properties
 
 import native_reader as nr
@@ -45,6 +44,15 @@ _IS_WRONG = re.compile(r"\[BUG\]|\[NOTIFYME\]|queue order|ERROR.*(CommitLog|Cons
 _IS_MEANT = re.compile("the real topic of schedule msg is|has been checked too many times")
 """How a broker discards the placeholders of a delayed and of a half message."""
 _MORE = 3
+
+
+def of_one_store(number: int, case: tuple[str, str, Any], *marks: pytest.MarkDecorator) -> Any:
+    """Cases of the same store in two processes, not in all: each writes the store with a broker of its own, whose port is in its ids."""
+    return pytest.param(case, marks=[*marks, pytest.mark.xdist_group(f"{case[0]} {case[1]} {number % 2}")], id="-".join(map(_named, case)))
+
+
+def _named(part: Any) -> str:
+    return getattr(part, "__name__", str(part))
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +104,9 @@ def errors(home: Path) -> list[str]:
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("case", mostly_long(CASES, IN_THE_GATE), ids=[f"{version}-{how}-{each.__name__}" for version, how, each in CASES])
+@pytest.mark.parametrize(
+    "case", [of_one_store(number, case, *([] if case == IN_THE_GATE else [pytest.mark.long])) for number, case in enumerate(CASES)]
+)
 def test_a_broker_serves_every_survivor(
     rocketmq: Callable[[str], Java], written: Callable[[str, str], tuple[Path, int]], tmp_path: Path, case: tuple[str, str, Damage]
 ) -> None:
@@ -113,7 +123,7 @@ def test_a_broker_serves_every_survivor(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", COMBINED, ids=[f"{version}-{how}-{seed}" for version, how, seed in COMBINED])
+@pytest.mark.parametrize("case", [of_one_store(case[2] // 4, case) for case in COMBINED])
 def test_damages_in_any_combination(
     rocketmq: Callable[[str], Java], written: Callable[[str, str], tuple[Path, int]], tmp_path: Path, case: tuple[str, str, int]
 ) -> None:

@@ -45,6 +45,6 @@ def _marked(values: Iterable[Any], here: tuple[Any, ...], mark: pytest.MarkDecor
 
 
 def sampled(examples: int) -> settings:
-    """Settings for a few of this many examples, and twice as many in `make sweep`. Only that draws new ones in each run."""
-    count = 2 * examples if WHOLE else max(examples // (16 if QUICK else 12), 5 if QUICK else 8)
+    """Settings for a few of this many examples, and for all of them in `make sweep`. Only that draws new ones in each run."""
+    count = examples if WHOLE else max(examples // (16 if QUICK else 12), 5 if QUICK else 8)
     return settings(max_examples=count, derandomize=not WHOLE, suppress_health_check=SLOW)
