@@ -64,7 +64,7 @@ def measured(broker: Broker, seconds: int, case: tuple[str, bool] | None) -> tup
 
 
 def latencies(broker: Broker, seconds: int) -> tuple[float, float, int]:
-    (result,) = [line for line in broker.traffic("load", seconds) if "median" in line]
+    (result,) = [line for line in broker.traffic_once("load", seconds) if "median" in line]
     return result["median"] / 1000, result["slow"] / 1000, len(result["acknowledged"])
 
 

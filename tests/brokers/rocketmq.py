@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -79,6 +80,7 @@ class Java:
 
     def __init__(self, version: str, pom: str = "pom") -> None:
         self.version = version
+        self._clients: list[Clients] = []
         self._pom = HERE / f"{pom}.xml"
         self._programs = ("Json.java", "grpc/*.java") if pom == "grpc" else ("*.java", f"v{version[0]}/*.java")
         self._folder = BUILD / version / pom
@@ -126,6 +128,17 @@ class Java:
         assert ended.returncode == 0, f"{main} ended with {ended.returncode}\n{ended.stdout[-2000:]}\n{ended.stderr[-4000:]}"
         return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
 
+    def clients(self, *arguments: object, timeout: float = 180) -> list[dict[str, Any]]:
+        """Run Traffic in a Java that stays, and whose clients end each time: to start one takes a second of the processor."""
+        clients = self._clients.pop() if self._clients else Clients(self)
+        try:
+            lines = clients.act(arguments, time.monotonic() + timeout)
+        except BaseException:
+            clients.end()
+            raise
+        self._clients.append(clients)
+        return lines
+
     def start(self, main: str, *arguments: object, home: Path, log: str, memory: str = "512m") -> subprocess.Popen[bytes]:
         """Start one of our programs or RocketMQ's, in its own process group, with its output in a file."""
         home.mkdir(parents=True, exist_ok=True)
@@ -138,6 +151,40 @@ class Java:
                 stderr=said,
                 start_new_session=True,
             )
+
+
+class Clients:
+    """A Java that runs Traffic again and again. It ends with this process, whose end closes its input."""
+
+    def __init__(self, java: Java) -> None:
+        self._home = Path(tempfile.mkdtemp(prefix="rocketmq-clients-"))
+        atexit.register(self.end)
+        command = java.command("Clients", home=self._home)
+        with (self._home / "err").open("wb") as errors:
+            self._process = subprocess.Popen(command, cwd=self._home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+
+    def act(self, arguments: Sequence[object], until: float) -> list[dict[str, Any]]:
+        """What Traffic prints: one JSON object per line."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\t".join(map(str, arguments)).encode() + b"\n")
+        self._process.stdin.flush()
+        told = b""
+        while not told.endswith((b"\ndone\n", b"\nfailed\n")) and told not in (b"done\n", b"failed\n"):
+            ready, _, _ = select.select([self._process.stdout], [], [], max(0.0, until - time.monotonic()))
+            assert ready, f"{arguments} takes too long\n{told[-2000:].decode()}\n{self._errors()}"
+            told += (some := os.read(self._process.stdout.fileno(), 1 << 16))
+            assert some, f"{arguments} ended its Java\n{told[-2000:].decode()}\n{self._errors()}"
+        assert told.endswith(b"done\n"), f"{arguments} failed\n{told[-4000:].decode()}\n{self._errors()}"
+        return [json.loads(line) for line in told.decode().splitlines() if line.startswith("{")]
+
+    def _errors(self) -> str:
+        return (self._home / "err").read_text(errors="replace")[-4000:]
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+        shutil.rmtree(self._home, ignore_errors=True)
 
 
 def listens(port: int) -> bool:
@@ -226,7 +273,11 @@ class Broker:
             ended(self.process, signal.SIGKILL)
 
     def traffic(self, what: str, *arguments: object, seed: int = 1) -> list[dict[str, Any]]:
-        """Run one of the traffic programs with this broker."""
+        """What clients do with this broker, and what it answers."""
+        return self.java.clients(what, self.name_server, self.address, seed, *arguments)
+
+    def traffic_once(self, what: str, *arguments: object, seed: int = 1) -> list[dict[str, Any]]:
+        """The same by a program that then ends, without a word to the broker."""
         return self.java.run("Traffic", what, self.name_server, self.address, seed, *arguments, home=self.home)
 
 

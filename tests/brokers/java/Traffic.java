@@ -35,18 +35,32 @@ public class Traffic {
 
     public static void main(String[] arguments) {
         try {
-            nameServer = arguments[1];
-            broker = arguments[2];
-            random = new Random(Long.parseLong(arguments[3]));
-            admin = new DefaultMQAdminExt(10_000);
-            reach(admin, "admin");
-            admin.start();
-            run(arguments[0], arguments.length > 4 ? Integer.parseInt(arguments[4]) : 0);
+            act(arguments);
             Runtime.getRuntime().halt(0);
         } catch (Throwable error) {
             error.printStackTrace();
             Runtime.getRuntime().halt(1);
         }
+    }
+
+    static void act(String[] arguments) throws Exception {
+        nameServer = arguments[1];
+        broker = arguments[2];
+        random = new Random(Long.parseLong(arguments[3]));
+        admin = new DefaultMQAdminExt(10_000);
+        reach(admin, "admin");
+        admin.start();
+        run(arguments[0], arguments.length > 4 ? Integer.parseInt(arguments[4]) : 0);
+    }
+
+    /** Ends what goes on after an act that does not end the program. Clients of 5.5.0 take seconds for that. */
+    static void shutdown() {
+        DefaultMQProducer sender = producer;
+        DefaultMQAdminExt asker = admin;
+        new Thread(() -> {
+            sender.shutdown();
+            asker.shutdown();
+        }).start();
     }
 
     private static void run(String what, int count) throws Exception {
