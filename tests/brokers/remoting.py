@@ -37,11 +37,11 @@ def _read(content: bytes, expected: int) -> bytes:
     return content
 
 
-def is_ready(name_server: str, broker: str) -> bool:
+def is_ready(name_server: str, broker: str, *, registers_again: bool = True) -> bool:
     """Whether the broker takes a topic named Ready, and the name server knows that.
 
     When 5.5.0 starts, it registers with the name servers that it has found by then: often none, and then once more ten seconds later.
-    A change of its permissions, to what they are, makes it register at once.
+    A change of its permissions, to what they are, makes it register at once: `registers_again`.
     """
     settings = {
         "topic": "Ready", "defaultTopic": "TBW102", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6, "topicFilterType": "SINGLE_TAG",
@@ -51,7 +51,7 @@ def is_ready(name_server: str, broker: str) -> bool:
         if ask(broker, CREATE_TOPIC, **settings) != 0:
             return False
         known = ask(name_server, ROUTE_OF_TOPIC, topic="Ready") == 0
-        if not known:
+        if registers_again and not known:
             ask(broker, CHANGE_SETTINGS, b"brokerPermission=6")
     except OSError:
         return False

@@ -1,3 +1,4 @@
+import java.io.PrintStream;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.Base64;
@@ -6,6 +7,8 @@ import java.util.TreeMap;
 
 /** One JSON object on one line. RocketMQ 4.9 and 5.5 bring different JSON libraries, so this is neither. */
 final class Json {
+    static final PrintStream OUT = System.out;
+
     private final StringBuilder text = new StringBuilder("{");
 
     Json put(String name, Object value) {
@@ -38,7 +41,7 @@ final class Json {
     }
 
     void print() {
-        System.out.println(closed());
+        OUT.println(closed());
     }
 
     private static String quoted(String value) {

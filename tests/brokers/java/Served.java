@@ -25,7 +25,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
 final class Served {
     private static final String LOST = "RMQSTORE_LOST";
     private static final int FOUND_EACH = 7;
-    private static final long IDLE = 4_000;
+    private static final long IDLE = 6_000;
     private static final long LATEST = 60_000;
 
     /** Every queue from its first to its last offset, so many messages in an answer; and, if wanted, a sample of them by key and by id. */
