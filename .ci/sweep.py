@@ -2,7 +2,7 @@
 """Runs the longest tests, and all cases of those that sample, in parts: make sweep PART="streams bits".
 
 Arguments: names of parts; after `--`, options of pytest.
-A part that passed is not run again, until a file of the product, the tests or the kernel changes: build/sweep has a note of it.
+A part that passed is not run again, until its tests, what tests share, the product or the kernel change: build/sweep has a note of it.
 For other samples of the same files, delete that note.
 """
 
@@ -64,14 +64,19 @@ READ = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore", "exam
 PATIENCE = 7200
 
 
-def fingerprint() -> str:
-    """A digest of what the tests run: the files that git knows or would add, and how the kernel was built."""
+def fingerprint(part: str) -> str:
+    """A digest of what its tests run: the files that git knows or would add, and how the kernel was built. Not the tests of other parts."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *READ]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     digest = hashlib.sha256(os.environ.get("KERNEL_PROFILE", "release").encode())
-    for name in sorted({each for each in names if each and (ROOT / each).is_file()}):
+    for name in sorted({each for each in names if each and (ROOT / each).is_file() and not _is_of_another(part, Path(each))}):
         digest.update(f"{name}\0{hashlib.sha256((ROOT / name).read_bytes()).hexdigest()}\0".encode())
     return digest.hexdigest()
+
+
+def _is_of_another(part: str, path: Path) -> bool:
+    """Whether only the tests of other parts, or of none, are in this file."""
+    return path.name.startswith("test_") and not any(Path(place) in (path, *path.parents) for place in PARTS[part])
 
 
 def outcome(part: str, of: str, options: list[str]) -> str:
@@ -104,10 +109,10 @@ def main(arguments: list[str]) -> int:
     if unknown := [each for each in asked if each not in PARTS]:
         print(f"no part '{unknown[0]}'; there are: {' '.join(PARTS)}", file=sys.stderr)
         return 2
-    of, found = fingerprint(), {}
+    found = {}
     for part in asked:
         print(f"\n==== {part}", flush=True)
-        found[part] = outcome(part, of, options)
+        found[part] = outcome(part, fingerprint(part), options)
     print("\n==== the sweep")
     for part, how in found.items():
         print(f"  {part:8} {how}")

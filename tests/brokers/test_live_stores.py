@@ -184,5 +184,5 @@ def test_the_index_of_a_killed_broker_and_of_copies_has_no_errors(broker: Callab
         of_index = {row["code"] for row in found if row["severity"] != "note" and row["code"].startswith(("index-", "key-"))}
         assert of_index <= {"index-after-end"}, store  # the log was copied before the index
         unfinished += any(row["code"] == "index-unfinished" for row in found)
-    assert {row["severity"] for row in found} == {"note"}, "a merely killed broker has no finding"
+    assert [row for row in found if row["severity"] != "note"] == [], "a merely killed broker has no finding"
     log.info("%s: the newest index file of %s of %s stores was not finished", version, unfinished, len(copies) + 1)

@@ -53,18 +53,22 @@ def test_a_part_that_passed_is_not_run_again_for_the_same_files(sweep: dict[str,
 
 
 def test_the_digest_is_that_of_the_files(sweep: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fingerprint = sweep["fingerprint"]
+    fingerprint, own = sweep["fingerprint"], "tests/spark/test_stream_kills.py"
     monkeypatch.setitem(fingerprint.__globals__, "ROOT", tmp_path)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    (tmp_path / "tests").mkdir()
-    known = [fingerprint()]
-    for name in ("tests/test_a.py", "tests/test_b.py", "setup.cfg"):
+    (tmp_path / "tests/spark").mkdir(parents=True)
+    known = [fingerprint("kills")]
+    for name in (own, "tests/spark/lives.py", "setup.cfg"):
         (tmp_path / name).write_text("new\n")
-        known.append(fingerprint())
-    (tmp_path / "tests/test_b.py").write_text("changed\n")
-    known.append(fingerprint())
+        known.append(fingerprint("kills"))
+    (tmp_path / own).write_text("changed\n")
+    known.append(fingerprint("kills"))
     monkeypatch.setenv("KERNEL_PROFILE", "checked")
-    known.append(fingerprint())
+    known.append(fingerprint("kills"))
     assert len({*known}) == len(known)
-    (tmp_path / "notes.md").write_text("no test reads it\n")
-    assert fingerprint() == known[-1]
+    of_others = fingerprint("spark"), fingerprint("kernels")
+    for name in ("tests/spark/test_spark_s3.py", "tests/log/test_tail.py", "notes.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("not for kills\n")
+    assert fingerprint("kills") == known[-1]
+    assert not {*of_others} & {fingerprint("spark"), fingerprint("kernels")}
