@@ -58,8 +58,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "kills": ("tests/spark/test_stream_kills.py",),
 }
 """Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""
-WAITS = frozenset({"brokers", "starts", "repaired", "followed"})
-"""Parts whose tests wait most of the time, for brokers that start, deliver and end. They get three processes for each core."""
+WAITS = frozenset({"brokers", "starts", "repaired"})
+"""Parts whose tests wait most of the time, for brokers that start, deliver and end. They get three processes for each core. Those of
+`followed` wait too, but start Spark, whose Python workers must answer within seconds."""
 READ = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore", "examples", "kernel", "tests", "setup.cfg")
 PATIENCE = 7200
 
