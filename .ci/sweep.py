@@ -8,12 +8,15 @@ For other samples of the same files, delete that note.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-import resource
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,11 +61,14 @@ PARTS: dict[str, tuple[str, ...]] = {
     "kills": ("tests/spark/test_stream_kills.py",),
 }
 """Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""
-WAITS = frozenset({"brokers", "starts", "repaired"})
-"""Parts whose tests wait most of the time, for brokers that start, deliver and end. They get three processes for each core. Those of
-`followed` wait too, but start Spark, whose Python workers must answer within seconds."""
+TIMED = ("followed", "kills", "spark", "jobs", "repaired", "brokers", "starts")
+"""Parts whose tests wait for brokers and Sparks, which must answer in time. They run one after another, and beside them, one after
+another too, those that only compute, in the time that these leave."""
+CROWDED = frozenset({"repaired", "brokers", "starts"})
+"""Parts with three processes for each core. The other timed ones start Spark, whose Python workers must come within seconds."""
 READ = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore", "examples", "kernel", "tests", "setup.cfg")
 PATIENCE = 7200
+STOPPED = threading.Event()
 
 
 def fingerprint(part: str) -> str:
@@ -80,28 +86,42 @@ def _is_of_another(part: str, path: Path) -> bool:
     return path.name.startswith("test_") and not any(Path(place) in (path, *path.parents) for place in PARTS[part])
 
 
-def outcome(part: str, of: str, options: list[str]) -> str:
-    """Run this part, unless it passed for these files."""
+def outcome(part: str, of: str, options: list[str], log: Path | None = None) -> str:
+    """Run this part, unless it passed for these files. With `log`, what pytest prints goes there."""
     note = NOTES / f"{part}.passed"
     if note.exists() and note.read_text() == of:
         return "passed before, for the same files"
     limits = [f"--override-ini=timeout={PATIENCE}", f"--override-ini=faulthandler_timeout={PATIENCE + 30}"]
-    more = ["-n", str(3 * (os.cpu_count() or 1))] if part in WAITS and "-n" in options else []
+    more = ["-n", str(3 * (os.cpu_count() or 1))] if part in CROWDED and "-n" in options else []
     command = [sys.executable, "-m", "pytest", "-m", "sweep or long", *limits, "--durations=10", *options, *more, *PARTS[part]]
-    begun, before = time.monotonic(), _of_processor()
-    code = subprocess.run(command, cwd=ROOT, env=os.environ | {"RMQSTORE_SWEEP": "whole"}, check=False).returncode
-    spent = f"{time.monotonic() - begun:.0f} s, {_of_processor() - before:.0f} s of the processor"
-    if code:
+    begun = time.monotonic()
+    with log.open("wb") if log else contextlib.nullcontext() as into:
+        running = subprocess.Popen(command, cwd=ROOT, env=os.environ | {"RMQSTORE_SWEEP": "whole"}, stdout=into, stderr=into)
+    if part not in TIMED and hasattr(os, "SCHED_IDLE"):  # of Linux. A niceness would not last: tests set their own
+        os.sched_setscheduler(running.pid, os.SCHED_IDLE, os.sched_param(0))
+    _, status, used = os.wait4(running.pid, 0)
+    running.returncode = os.waitstatus_to_exitcode(status)
+    spent = f"{time.monotonic() - begun:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of the processor"
+    if running.returncode:
         return f"FAILED in {spent}"
     NOTES.mkdir(parents=True, exist_ok=True)
     note.write_text(of)
     return f"passed in {spent}"
 
 
-def _of_processor() -> float:
-    """Seconds of all processes that ended, which do not depend on what else the machine does."""
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
+def outcomes(parts: list[str], options: list[str], logs: Path | None) -> dict[str, str]:
+    """Run these parts, one after another."""
+    found = {}
+    for part in parts:
+        if STOPPED.is_set():
+            break
+        log = logs / f"{part}.log" if logs else None
+        print(f"\n==== {part}{' begins' if log else ''}", flush=True)
+        found[part] = outcome(part, fingerprint(part), options, log)
+        if log:
+            said = log.read_text(errors="replace") if found[part].startswith("FAILED") else ""
+            print(f"\n==== {part} {found[part]}\n{said}", flush=True)
+    return found
 
 
 def main(arguments: list[str]) -> int:
@@ -110,11 +130,18 @@ def main(arguments: list[str]) -> int:
     if unknown := [each for each in asked if each not in PARTS]:
         print(f"no part '{unknown[0]}'; there are: {' '.join(PARTS)}", file=sys.stderr)
         return 2
-    found = {}
-    for part in asked:
-        print(f"\n==== {part}", flush=True)
-        found[part] = outcome(part, fingerprint(part), options)
-    print("\n==== the sweep")
+    timed = [part for part in TIMED if part in asked]
+    computing = [part for part in asked if part not in timed]
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as lanes:
+        logs = Path(folder) if timed and computing else None
+        running = [lanes.submit(outcomes, parts, options, logs) for parts in (timed, computing)]
+        try:
+            found = {part: how for lane in running for part, how in lane.result().items()}
+        except KeyboardInterrupt:
+            STOPPED.set()
+            raise
+    print(f"\n==== the sweep: {time.monotonic() - begun:.0f} s")
     for part, how in found.items():
         print(f"  {part:8} {how}")
     return int(any(how.startswith("FAILED") for how in found.values()))

@@ -52,6 +52,20 @@ def test_a_part_that_passed_is_not_run_again_for_the_same_files(sweep: dict[str,
     assert (tmp_path / "kills.passed").read_text() == "other files"
 
 
+def test_parts_that_wait_run_beside_those_that_compute(
+    sweep: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def outcome(part: str, of: str, options: list[str], log: Path) -> str:
+        log.write_text(f"what {part} said")
+        return "FAILED in 1 s" if part == "kills" else "passed in 1 s"
+
+    monkeypatch.setitem(sweep["main"].__globals__, "outcome", outcome)
+    assert sweep["main"](["bits", "spark", "kills"]) == 1
+    told = capsys.readouterr().out
+    assert ("what kills said" in told, "what bits said" in told) == (True, False)
+    assert re.search(r"==== the sweep: \d+ s\n  kills    FAILED in 1 s\n  spark    passed in 1 s\n  bits     passed in 1 s\n", told)
+
+
 def test_the_digest_is_that_of_the_files(sweep: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fingerprint, own = sweep["fingerprint"], "tests/spark/test_stream_kills.py"
     monkeypatch.setitem(fingerprint.__globals__, "ROOT", tmp_path)
