@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_written
+from native_reader.layout.record import HEAD, MAGIC_V1, MAGIC_V2
 from native_reader.repair.refusals import refusal
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import Segment, StoreFiles
 
 WIDTH = QUEUE_ENTRY.itemsize
 _AT_ONCE = 1 << 16
 _AHEAD = 512
+_TRIES = 100
 _LONGEST_NAME = 255
 
 
 class OldQueue:
     """One queue. A file that is missing or cannot be read has no entries."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: Queue, segments: Sequence[Segment]) -> None:
         self.topic, self.queue_id, self.files = queue.topic, queue.queue_id, queue.files
-        self.first: tuple[int, int] | None = None
-        """Slot and offset of the first entry that names a record."""
         with QueueReader(queue) as reader:
             self.stop = reader.number_at(reader.bound() - 1) + 1 if reader.bound() else queue.files[0].base
-            for begin in range(0, reader.bound(), _AT_ONCE):
-                entries = reader.read(begin, min(begin + _AT_ONCE, reader.bound()))
-                if len(entries):
-                    self.first = int(entries.numbers[0]), int(entries.offsets[0])
-                    break
+            self.first = _first_confirmed(reader, segments)
+            """Slot and offset of the first entry whose record is there, if one is found."""
         self.begin = queue.files[0].base
         self._at, self._ahead = 0, np.empty(0, QUEUE_ENTRY)
 
@@ -59,6 +58,33 @@ class OldQueue:
         return found
 
 
+def _first_confirmed(reader: QueueReader, segments: Sequence[Segment]) -> tuple[int, int] | None:
+    """Slot and offset of the first entry that names a record. It looks at few, because after random bytes none may.
+
+    The record may say another slot: it can be damaged too.
+    """
+    low, high, left = segments[0].base, segments[-1].base + segments[-1].size, _TRIES
+    for begin in range(0, reader.bound(), _AT_ONCE):
+        entries = reader.read(begin, min(begin + _AT_ONCE, reader.bound()))
+        inside = np.flatnonzero((entries.offsets >= low) & (entries.offsets < high))[:left]
+        for slot, offset in zip(entries.numbers[inside].tolist(), entries.offsets[inside].tolist(), strict=True):
+            if _has_record(segments, offset):
+                return slot, offset
+        left -= len(inside)
+        if not left:
+            break
+    return None
+
+
+def _has_record(segments: Sequence[Segment], offset: int) -> bool:
+    """Whether the head of a record is there."""
+    segment = segments[bisect_right(segments, offset, key=lambda each: each.base) - 1]
+    with suppress(OSError), storage_of(segment.uri).open(segment.uri) as file:
+        heads = file.read_array(offset - segment.base, HEAD, 1)
+        return bool(np.any((heads["physical_offset"] == offset) & np.isin(heads["magic"], (MAGIC_V1, MAGIC_V2))))
+    return False
+
+
 class OldQueues:
     """All queues of a store with files."""
 
@@ -73,7 +99,7 @@ class OldQueues:
                 raise refusal("configured", name="mappedFileSizeConsumeQueue", size=sizes.queue, found=self.units * WIDTH)
             self.units = sizes.queue // WIDTH
         self._refuse_other_sizes(queues)
-        self.all: Mapping[tuple[str, int], OldQueue] = {(each.topic, each.queue_id): OldQueue(each) for each in queues}
+        self.all: Mapping[tuple[str, int], OldQueue] = {(each.topic, each.queue_id): OldQueue(each, files.segments) for each in queues}
 
     def dispatched(self, end: int) -> int:
         """The highest offset below the end of the log that any queue names, or -1."""

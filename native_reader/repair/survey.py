@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.layout.queue_entry import QUEUE_ENTRY, is_hash
+from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.layout.record import Mask, Numbers
 from native_reader.repair.checksums import NONE, wrong_checksums
 from native_reader.repair.kept_keys import KeptKeys
@@ -191,7 +191,7 @@ class Survey:
     def _wanted(self, queue: Survivors, records: Records, entries: NDArray[np.void]) -> NDArray[np.int8]:
         """For each record: 0 if its entry is right, 1 if it must be written, -1 if the record is doubtful."""
         names = (entries["offset"] == records.offset) & (entries["size"] == records.size)
-        wrong = names & is_hash(entries["tags_code"]) & ~records.by_time & (entries["tags_code"] != records.code)
+        wrong = names & ~records.by_time & (entries["tags_code"] != records.code)
         wanted: NDArray[np.int8] = (~names).astype(np.int8)
         for row in np.flatnonzero(wrong).tolist():
             is_torn = b"\0" in self._properties(int(records.offset[row]), int(records.size[row]))

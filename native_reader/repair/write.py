@@ -24,6 +24,7 @@ from native_reader.repair.places import Moved
 from native_reader.repair.plan import NewQueue, RepairPlan
 from native_reader.repair.refused import CONTROLLER
 from native_reader.repair.settings import write_settings
+from native_reader.sides.queues import QueueFile
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import local_path
@@ -135,6 +136,8 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
     for queue in plan.queues():
         place = disk.path_in(folder, queue.topic, str(queue.queue_id))
         for old in queue.old.old.files if queue.old.old is not None else ():
+            if _is_left_out(plan, queue, old):
+                continue
             path = disk.path_in(place, f"{old.base * WIDTH:020d}")
             disk.copy(local_path(old.uri), path)
             if old.units < plan.units:
@@ -161,6 +164,15 @@ def _put(file: int, entries: NDArray[np.void], first: int) -> None:
         disk.put(file, (int(part["slot"][0]) - first) * WIDTH, np.ascontiguousarray(part["entry"]).astype(QUEUE_ENTRY).tobytes())
 
 
+def _is_left_out(plan: RepairPlan, queue: NewQueue, file: QueueFile) -> bool:
+    """Whether a file of a damaged store has no entries before the queue's end. Of one without any, 4.9.7 serves the first as a message.
+
+    If it is the only one, and not at 0, it stays: it alone says where the queue goes on.
+    """
+    is_needed = file.base > 0 and queue.old.old is not None and file == queue.old.old.files[0]
+    return queue.stop <= file.base and plan.changes and not plan.has_stale and not is_needed
+
+
 def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
     """Clear entries after the queue's end: they name nothing, and a broker would go on after them."""
     old = queue.old.old
@@ -168,7 +180,8 @@ def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
         return
     for file in old.files:
         begin, stop = max(queue.stop, file.base), min(old.stop, file.base + file.units)
-        if begin < stop:  # a hole follows, which stays one: most of a queue's last file is not written yet
+        # A hole follows, which stays one: most of a queue's last file is not written yet.
+        if begin < stop and not _is_left_out(plan, queue, file):
             with disk.changed(disk.path_in(place, f"{file.base * WIDTH:020d}"), plan.units * WIDTH) as new:
                 _zero(new, (begin - file.base) * WIDTH, (stop - file.base) * WIDTH)
 

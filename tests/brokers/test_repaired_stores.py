@@ -32,6 +32,9 @@ END = {
     ("4.9.7", "stopped"): "killed", ("4.9.7", "killed"): "stopped", ("5.5.0", "stopped"): "stopped", ("5.5.0", "killed"): "killed",
 }  # fmt: skip
 """How the broker on the new store ends, by the version and the end of the one that wrote the old store. Each damage has all of them."""
+HUNDREDS = 200
+Place = tuple[str, int, int, int]
+"""Topic, queue, queue offset and log offset of a message."""
 COMBINED = [(VERSIONS[seed % 2], ("stopped", "killed")[seed // 2 % 2], seed) for seed in range(24)]
 CHOICES: dict[str, tuple[str, Damage, dict[str, Any]]] = {
     "crc": ("5.5.0", body_bit, {"crc": "fix"}),
@@ -134,6 +137,64 @@ def test_damages_in_any_combination(
         assert_consumed(broker.traffic("consume"), survivors)
         assert_goes_on(broker, survivors, "stopped" if seed // 4 % 2 else "killed")
     assert errors(tmp_path / "home") == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", [of_one_store(0, (version, how, "hundreds")) for version in VERSIONS for how in ("stopped", "killed")])
+def test_store_classes_load_hundreds_of_repaired_stores(
+    rocketmq: Callable[[str], Java], written: Callable[[str, str], tuple[Path, int]], tmp_path: Path, case: tuple[str, str, str]
+) -> None:
+    """Those of RocketMQ, in one Java. To start a broker on each would take most of an hour."""
+    version, how, _ = case
+    source, _ = written(version, how)
+    expected: dict[str, Survivors] = {}
+    arguments = []
+    for seed in range(24, 24 + HUNDREDS // 4):
+        folder = tmp_path / str(seed)
+        expected[str(folder / "new")] = repaired(source, folder, several_at_random, seed)
+        shutil.rmtree(folder / "store")
+        arguments.append(f"{folder / 'new'}\t{configuration(folder, folder / 'new')}\t/dev/null")
+    (tmp_path / "list").write_text("\n".join(arguments))
+    lines = iter(rocketmq(version).run("LoadEach", tmp_path / "list", home=tmp_path / "home", timeout=600))
+    heads: list[Row] = []
+    queued: dict[str, list[Row]] = {}
+    for line in lines:
+        if "loaded" in line:
+            heads.append(line)
+        else:
+            queued.setdefault(heads[-1]["store"], []).append(line)
+    assert [head["store"] for head in heads] == [*expected]
+    before = Survivors.of(source)
+    for head in heads:
+        assert_loaded(head, queued[head["store"]], expected[head["store"]], before)
+
+
+def assert_loaded(head: Row, queues: list[Row], survivors: Survivors, written: Survivors) -> None:
+    """The whole log; in the queues each survivor, once, at its offset, and else placeholders.
+
+    Damage can change the topic or the queue offset of a record, which no checksum covers: it may be served or be lost.
+    """
+    new = nr.open(head["store"])
+    assert (head["loaded"], head["end"]) == (True, new.diagnose().facts["commitlog"]["end_offset"])
+    lost = {place for place, tags in rows_of(new, "physical_offset", "tags") if tags == PLACEHOLDER_TAG}
+    served = Counter[Place]()
+    for line in queues:
+        queue = line["topic"], line["queue_id"]
+        served.update((*queue, *place) for place in zip(line["queue_offsets"], line["offsets"], strict=True))
+    unchanged, topics = {*places_of(written)}, {row["topic"] for row in written.all}
+    found = Counter(places_of(survivors))
+    wanted = Counter({place: count for place, count in found.items() if place in unchanged})
+    assert wanted - served == Counter()
+    assert {place for place in served - found if place[0] in topics and place[3] not in lost} == set()
+
+
+def places_of(survivors: Survivors) -> Iterator[Place]:
+    for row in survivors.all:
+        yield row["topic"], row["queue_id"], row["queue_offset"], row["physical_offset"]
+
+
+def rows_of(store: nr.Store, *columns: str) -> Iterator[tuple[Any, ...]]:
+    yield from (tuple(row.values()) for row in store.messages(columns=columns).to_table().to_pylist())
 
 
 @pytest.mark.long

@@ -26,7 +26,7 @@ public class Load {
         }
     }
 
-    private static void load(String[] arguments) throws Exception {
+    static void load(String[] arguments) throws Exception {
         DefaultMessageStore store = Line.opened(arguments[0], arguments[1]);
         boolean loaded = store.load();
         // A store answers only after start(), which also dispatches and flushes; this one is to be looked at as it lies there.
@@ -40,7 +40,7 @@ public class Load {
             }
             Thread.sleep(100); // the last record is dispatched after it was counted
         }
-        new Json().put("loaded", loaded).put("first", store.getMinPhyOffset()).put("end", store.getMaxPhyOffset()).print();
+        new Json().put("loaded", loaded).put("store", arguments[0]).put("first", store.getMinPhyOffset()).put("end", store.getMaxPhyOffset()).print();
         if (!loaded) {
             return;
         }
