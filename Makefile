@@ -95,8 +95,8 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	@cd build/bench && rm -rf remote-*
 	$(PYTHON) benchmarks/large.py --spark
 
-# In parts: make sweep PART="streams bits" runs these; a part that passed for the same files is not run again.
-sweep: java $(KERNEL)  ## the longest tests, and all cases of those that sample (an hour and more); PART=streams: one part; parts that passed are not run again
+# In parts: make sweep PART="streams bits" runs these; a part that passed is not run again for the same files.
+sweep: java $(KERNEL)  ## the longest tests, and all cases of those that sample (about an hour); PART=streams: one part; parts that passed are not run again
 	KERNEL_PROFILE=$(KERNEL_PROFILE) $(PYTHON) .ci/sweep.py $(PART) -- $(PYTEST_ARGS)
 
 # make matrix LINES="pyspark-4.0 floors" for some of them.
