@@ -18,14 +18,18 @@ def misnumbered(queues: Iterable[Survivors]) -> Numbers:
 def _out_of_place(queue: Survivors) -> Iterator[int]:
     runs = (None, *queue.runs, None)
     for before, run, after in zip(runs, queue.runs, runs[2:], strict=False):
-        if run.stop - run.first == 1 and _contradicts(run, before, after, queue):
+        if before is not None and before.stop == run.first + 1 and queue.old is not None:  # two records have the same slot
+            named = int(queue.old.read(run.first, run.first + 1)["offset"][0])
+            if named in (before.last, run.begin):
+                yield run.begin if named == before.last else before.last
+        elif run.stop - run.first == 1 and _contradicts(run, before, after, queue):
             yield run.begin
 
 
 def _contradicts(run: Run, before: Run | None, after: Run | None, queue: Survivors) -> bool:
     """Whether a record has a queue offset that is not between its neighbours'. At the ends of a queue, only its entry tells."""
     if before is not None and after is not None:
-        return before.stop < after.first and not before.stop <= run.first < after.first
+        return before.stop <= after.first and not before.stop <= run.first < after.first
     own = before.stop if before is not None else after.first - 1 if after is not None else run.first
     if queue.old is None or own < 0 or own == run.first:
         return False

@@ -155,26 +155,23 @@ def test_store_classes_load_hundreds_of_repaired_stores(
         shutil.rmtree(folder / "store")
         arguments.append(f"{folder / 'new'}\t{configuration(folder, folder / 'new')}\t/dev/null")
     (tmp_path / "list").write_text("\n".join(arguments))
-    lines = iter(rocketmq(version).run("LoadEach", tmp_path / "list", home=tmp_path / "home", timeout=600))
-    heads: list[Row] = []
-    queued: dict[str, list[Row]] = {}
-    for line in lines:
-        if "loaded" in line:
-            heads.append(line)
+    told: dict[str, list[Row]] = {}
+    for line in rocketmq(version).run("LoadEach", tmp_path / "list", home=tmp_path / "home", timeout=600):
+        if "store" in line:
+            lines = told[line["store"]] = []
         else:
-            queued.setdefault(heads[-1]["store"], []).append(line)
-    assert [head["store"] for head in heads] == [*expected]
+            lines.append(line)
     before = Survivors.of(source)
-    for head in heads:
-        assert_loaded(head, queued[head["store"]], expected[head["store"]], before)
+    assert [*told] == [*expected]
+    for store, (head, *queues) in told.items():
+        assert_loaded(nr.open(store), head, queues, expected[store], before)
 
 
-def assert_loaded(head: Row, queues: list[Row], survivors: Survivors, written: Survivors) -> None:
+def assert_loaded(new: nr.Store, head: Row, queues: list[Row], survivors: Survivors, written: Survivors) -> None:
     """The whole log; in the queues each survivor, once, at its offset, and else placeholders.
 
     Damage can change the topic or the queue offset of a record, which no checksum covers: it may be served or be lost.
     """
-    new = nr.open(head["store"])
     assert (head["loaded"], head["end"]) == (True, new.diagnose().facts["commitlog"]["end_offset"])
     lost = {place for place, tags in rows_of(new, "physical_offset", "tags") if tags == PLACEHOLDER_TAG}
     served = Counter[Place]()

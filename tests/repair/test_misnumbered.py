@@ -15,7 +15,7 @@ from support.store_damages import no_queues, patch
 
 import native_reader as nr
 
-UP_TO_QUEUE_OFFSET = 20
+UP_TO_QUEUE_ID, UP_TO_QUEUE_OFFSET = 12, 20
 WRONG = (0, 3, 1_000_000, 2**62, -1)
 
 
@@ -41,6 +41,20 @@ def test_it_is_lost_and_all_others_are_kept(tmp_path: Path, has_queues: bool, wh
     assert done.plan.lost_messages == 1
     assert records_of(tmp_path / "new") == whole
     assert [number for number, place, *_ in entries(tmp_path / "new", "Plain", 0) if place == offset] == [right]
+
+
+def test_a_record_with_another_queue_id_is_lost_though_its_queue_offset_is_that_of_its_neighbour(tmp_path: Path) -> None:
+    """The repair was refused: the queue offsets of that queue went back, with no room between its neighbours for the record."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    plain = [row[:4] for row in records_of(store) if row[1] == "Plain"]
+    offset, *_, slot = plain[17]
+    other, *_ = (row[2] for row in plain[:17][::-1] if row[2] != plain[17][2] and row[3] == slot)
+    segment = max(path for path in (store / "commitlog").iterdir() if int(path.name) <= offset)
+    patch(segment, offset - int(segment.name) + UP_TO_QUEUE_ID, struct.pack(">i", other))
+    whole = [row for row in records_of(store) if row[0] != offset]
+    done = opened(store).repair(tmp_path / "new")
+    assert done.plan.lost_messages == 1
+    assert records_of(tmp_path / "new") == whole
 
 
 def test_without_any_file_of_its_queue_the_last_one_is_not_known_to_be_wrong(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ public class Load {
             }
             Thread.sleep(100); // the last record is dispatched after it was counted
         }
-        new Json().put("loaded", loaded).put("store", arguments[0]).put("first", store.getMinPhyOffset()).put("end", store.getMaxPhyOffset()).print();
+        new Json().put("loaded", loaded).put("first", store.getMinPhyOffset()).put("end", store.getMaxPhyOffset()).print();
         if (!loaded) {
             return;
         }
