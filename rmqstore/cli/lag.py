@@ -94,7 +94,7 @@ def _summarize(rows: list[dict[str, Any]], shown: list[dict[str, Any]], unknown:
     if not rows:
         note("no consumer offset matches" if is_filtered else "the store has no consumer offsets")
     elif len(shown) < len(rows):
-        note(f"not shown, because not behind: {len(rows) - len(shown):,}; --all shows them")
+        note(f"--all also shows {counted(len(rows) - len(shown), 'row')} without a lag")
     if unknown:
         note(f"note: the lag of {counted(unknown, 'offset')} is not known: the queue has no files, or the position in it is not stored")
     if ahead:
