@@ -155,6 +155,28 @@ def test_every_query_of_the_dashboard_names_metrics_and_labels_that_exist(own_st
     assert broker["query"]["query"] == f"label_values({PREFIX}read_timestamp_seconds, broker)"
 
 
+def test_a_number_of_the_dashboard_is_not_red_from_80_as_grafana_does_without_thresholds() -> None:
+    panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    found = {panel["title"]: panel["fieldConfig"]["defaults"] for panel in panels if panel["type"] == "stat"}
+    red_from = {
+        title: [(step["color"], step["value"]) for step in each["thresholds"]["steps"]]
+        for title, each in found.items()
+        if "thresholds" in each
+    }
+    assert red_from.pop("Age of these numbers") == [("green", None), ("red", 3 * 3600)]
+    assert set(red_from) == {"Damaged or missing", "Messages lost for a group", "Parts that could not be read"}
+    assert all(steps == [("green", None), ("red", 1)] for steps in red_from.values())
+    assert {found[title]["color"]["mode"] for title in found.keys() - red_from.keys() - {"Age of these numbers"}} == {"fixed"}
+
+
+def test_ages_of_messages_do_not_grow_between_two_readings() -> None:
+    queries = [target["expr"] for panel in json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"] for target in panel["targets"]]
+    queries += re.findall(r"expr: (.+)", DOCS.read_text(encoding="utf-8"))
+    ages = [query for query in queries if "oldest_unread" in query or "dead_first" in query]
+    assert len(ages) == 3
+    assert all("rmqstore_read_timestamp_seconds" in query and "time()" not in query for query in ages)
+
+
 def test_the_document_lists_every_metric_with_its_labels(own_store: Callable[[str], Golden]) -> None:
     text = DOCS.read_text(encoding="utf-8")
     listed = re.findall(rf"^\| `{PREFIX}(\w+)` \| (.*?) ?\| (.+) \|$", text, re.MULTILINE)
