@@ -25,7 +25,7 @@ from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.log_shape import LogShape, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
-from native_reader.repair.misnumbered import misnumbered
+from native_reader.repair.mislabelled import mislabelled
 from native_reader.repair.old_queues import OldQueues, is_folder_name
 from native_reader.repair.placeholders import code_of
 from native_reader.repair.places import Moved
@@ -190,10 +190,10 @@ def plan_repair(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -
 
 
 def _surveyed(files: StoreFiles, old: OldQueues, how: Reading, kept: KeptKeys | None) -> Survey:
-    """Read the log; once more if records with a wrong queue offset are lost."""
+    """Read the log; once more if the topic, queue or queue offset of a record is wrong."""
     survey = Survey(files, old, how, kept=kept)
     survey.read()
-    if len(wrong := misnumbered(survey.queues.values())):
+    if len(wrong := mislabelled(survey.queues, old.all)):
         survey = Survey(files, old, how, wrong, kept=kept)
         survey.read()
     return survey

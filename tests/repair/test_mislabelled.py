@@ -1,4 +1,4 @@
-"""One record with a wrong queue offset, which no checksum covers, is lost. The repair of all others was refused."""
+"""One record with a wrong topic, queue or queue offset, which no checksum covers, is lost. The repair of all others was refused."""
 
 from __future__ import annotations
 
@@ -22,9 +22,18 @@ WRONG = (0, 3, 1_000_000, 2**62, -1)
 def misnumber(store: Path, which: int, slot: int) -> tuple[int, int]:
     """Give a record of a queue another queue offset; returns its place in the log, and its right queue offset."""
     offset, *_, right = [row[:4] for row in records_of(store) if row[1:3] == ("Plain", 0)][which]
-    segment = max(path for path in (store / "commitlog").iterdir() if int(path.name) <= offset)
-    patch(segment, offset - int(segment.name) + UP_TO_QUEUE_OFFSET, struct.pack(">q", slot))
+    change(store, offset, UP_TO_QUEUE_OFFSET, struct.pack(">q", slot))
     return offset, right
+
+
+def change(store: Path, offset: int, at: int, content: bytes) -> None:
+    """Write other bytes into the record at a log offset."""
+    segment = segment_of(store, offset)
+    patch(segment, offset - int(segment.name) + at, content)
+
+
+def segment_of(store: Path, offset: int) -> Path:
+    return max(path for path in (store / "commitlog").iterdir() if int(path.name) <= offset)
 
 
 CASES = [(has_queues, which, slot) for has_queues in (True, False) for which in (0, 17, -1) for slot in WRONG if has_queues or which == 17]
@@ -49,12 +58,35 @@ def test_a_record_with_another_queue_id_is_lost_though_its_queue_offset_is_that_
     plain = [row[:4] for row in records_of(store) if row[1] == "Plain"]
     offset, *_, slot = plain[17]
     other, *_ = (row[2] for row in plain[:17][::-1] if row[2] != plain[17][2] and row[3] == slot)
-    segment = max(path for path in (store / "commitlog").iterdir() if int(path.name) <= offset)
-    patch(segment, offset - int(segment.name) + UP_TO_QUEUE_ID, struct.pack(">i", other))
+    change(store, offset, UP_TO_QUEUE_ID, struct.pack(">i", other))
     whole = [row for row in records_of(store) if row[0] != offset]
     done = opened(store).repair(tmp_path / "new")
     assert done.plan.lost_messages == 1
     assert records_of(tmp_path / "new") == whole
+
+
+@pytest.mark.parametrize("which", [0, 17, -1])
+@pytest.mark.parametrize("what", ["topic", "topic that is no text", "queue"])
+def test_a_record_that_seems_to_be_of_a_queue_without_files_is_lost_if_another_queue_names_it(
+    tmp_path: Path, what: str, which: int
+) -> None:
+    """The repair was refused: no bytes were lost where the message that its queue lacks has its place."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    offset, *_, right = [row[:4] for row in records_of(store) if row[1:3] == ("Plain", 0)][which]
+    segment = segment_of(store, offset)
+    topic_at = segment.read_bytes()[offset - int(segment.name) :].index(b"\x05Plain") + 1
+    at, content = {
+        "topic": (topic_at, b"Slain"),
+        "topic that is no text": (topic_at + 2, b"\x84"),
+        "queue": (UP_TO_QUEUE_ID, struct.pack(">i", 77)),
+    }[what]
+    change(store, offset, at, content)
+    whole = [row for row in records_of(store) if row[0] != offset]
+    done = opened(store).repair(tmp_path / "new")
+    assert done.plan.lost_messages == 1
+    assert records_of(tmp_path / "new") == whole
+    assert [number for number, place, *_ in entries(tmp_path / "new", "Plain", 0) if place == offset] == [right]
+    assert not [path for path in (tmp_path / "new" / "consumequeue").rglob("*") if path.is_file() and path.parent.name == "77"]
 
 
 def test_without_any_file_of_its_queue_the_last_one_is_not_known_to_be_wrong(tmp_path: Path) -> None:
