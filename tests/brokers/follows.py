@@ -67,24 +67,37 @@ class Driver:
         self._await(lambda: all(self.batches(beginning) > before[beginning] for beginning in self.beginnings))
 
     def start_following(self) -> None:
-        """Wait until the queries of a started Spark follow the log; start it again where the machine was too busy."""
+        """Wait until the queries of a started Spark follow the log."""
+
+        def begin() -> None:
+            self.ready()
+            self.follow()
+            self.follows()
+
+        self._until_in_time(begin)
+
+    def drain(self) -> None:
+        """Stop the queries, and read everything written so far. Once."""
+
+        def read() -> None:
+            self.ready()
+            self._heard = self._log.stat().st_size
+            self._tell(DRAIN)
+            self._await(lambda: self._says("drained"))
+
+        self._until_in_time(read)
+
+    def _until_in_time(self, step: Callable[[], None]) -> None:
+        """Do this; with a new Spark, where the machine was too busy for the last one."""
         for _ in range(TRIES):
             try:
-                self.ready()
-                self.follow()
-                self.follows()
+                step()
             except WorkerLateError:
                 self.kill()
                 self.start()
             else:
                 return
         raise AssertionError(f"Spark's workers were late {TRIES} times: {self._why_it_ended()}")
-
-    def drain(self) -> None:
-        """Stop the queries, and read everything written so far."""
-        self._heard = self._log.stat().st_size
-        self._tell(DRAIN)
-        self._await(lambda: self._says("drained"))
 
     def close(self) -> None:
         """Let it end normally."""

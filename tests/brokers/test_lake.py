@@ -60,12 +60,12 @@ def python_with_delta(folder: Path) -> str:
 
 @contextmanager
 def producing(broker: Broker) -> Iterator[None]:
-    """Clients send messages all the time."""
+    """Clients send messages all the time: a few hundred each second, so that batches stay short."""
     stop = Event()
 
     def send() -> None:
         seed = 0
-        while not stop.is_set():
+        while not stop.wait(1):
             seed += 1
             broker.traffic("plain", 300, seed=seed)
 
