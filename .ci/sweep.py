@@ -47,7 +47,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "starts": ("tests/brokers/test_whole_brokers.py",),
     "repaired": ("tests/brokers/test_repaired_stores.py",),
     "repairs": ("tests/repair",),
-    "followed": ("tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py", "tests/brokers/test_lake.py"),
+    "followed": ("tests/brokers/test_lake.py", "tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py"),
     "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "damage", "recipes", "s3", "stream")),
     "jobs": tuple(f"tests/spark/test_{name}.py" for name in ("demo", "spark_blocks", *OF_JOBS)),
     "others": (
