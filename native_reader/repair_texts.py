@@ -32,7 +32,10 @@ RESULTS = {
     "nothing lost": "nothing was found to be lost.",
     "result doubtful": "Without properties:",
     "doubtful kept": "{messages:,} {messages:message|messages}, kept: tags and keys are gone.",
-    "doubtful lost": "{messages:,} {messages:message|messages}, counted as lost: tags and keys are gone.",
+    "doubtful lost": (
+        "{messages:,} {messages:message|messages}, counted as lost: tags and keys are gone. `rmqstore rescue` saves them, and "
+        "`--keep-doubtful` keeps them."
+    ),
     "result corrected": "With another checksum:",
     "corrected": ("{messages:,} {messages:message|messages}, kept. Consumers get a body that is not what was sent. At offset {offsets}."),
     "result filled": "Filled:",
@@ -69,6 +72,10 @@ TABLES = {
     "none": "None.",
     "lost ends": "Lost in {topic}: the broker may ask a producer again about a finished transaction, and deliver it twice.",
     "no group": "None: each group goes on at its offset, and no lost message is after it.",
+    "no offsets": (
+        "No offsets of consumer groups were found in the store. A broker then knows no group: each begins where its clients say, "
+        "by default after the last message. Look for `consumerOffset.json` in a backup before clients are let in."
+    ),
     "no warning": "No file with a warning.",
     "copied with": "`{code}`: {found}",
     **{f"found {code}": "{message}" for code in CODES},
@@ -91,10 +98,13 @@ NEXT = {
     "seen by check": (
         "`rmqstore verify` finds these entries (`entry-number`, `entry-twice`). To have placeholders again, repair this store once more."
     ),
-    "step copy of repair": ("Start a broker on a copy of this store, with the configuration of the old one, alone: no slave, no clients."),
+    "step copy of repair": (
+        "Start a broker on a copy of this store (`cp -a`), with the configuration of the old one, but with the copy as "
+        "`storePathRootDir`, another `listenPort`, and a name server of its own as `namesrvAddr`: no client and no slave finds it."
+    ),
     "step copy of single": (
         "Start a broker on a copy of this store, with the configuration of the old one but `enableControllerMode=false`, alone: "
-        "no controller, no slave, no clients."
+        "no controller, no slave, no clients. Give it the copy as `storePathRootDir`, and a name server of its own as `namesrvAddr`."
     ),
     "step copy of extract": (
         "Start a broker on a copy of this store, alone, with the old one's sizes of files: `mappedFileSizeCommitLog`, "

@@ -40,6 +40,7 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str]) -> dict[str, Any]:
         "records_without_properties": list(plan.doubtful),
         "left_out": dict(plan.dropped),
         "groups": list(_groups(plan)),
+        "has_offsets": bool(plan.groups),
         "warnings": list(warnings),
     }
 
@@ -156,7 +157,9 @@ def _made(facts: Mapping[str, Any]) -> list[Block]:
 
 def _missed(facts: Mapping[str, Any]) -> list[Block]:
     rows = [(each["group"], each["topic"], each["queue_id"], each["committed"], each["missed"]) for each in facts["groups"]]
-    return [Table(_titles("group", "topic", "queue", "committed", "missed"), rows[:_MOST])] if rows else _line("no group")
+    if not rows:
+        return _line("no group" if facts["has_offsets"] else "no offsets")
+    return [Table(_titles("group", "topic", "queue", "committed", "missed"), rows[:_MOST])]
 
 
 def _first(plan: RepairPlan) -> str:

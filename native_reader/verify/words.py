@@ -16,7 +16,10 @@ OWN: Mapping[str, str] = {
     "with reason": "{reason}: {what}",
     "properties end in zeros": "its properties end in zeros",
     "stored earlier": "stored {milliseconds:,} ms earlier than a record before it",
-    "start truncates": "a broker up to 5.3.1 that starts would truncate the log at offset {offset:,}, {bytes:,} bytes before its end",
+    "start truncates": (
+        "a broker up to 5.3.1 that starts would truncate the log at offset {offset:,}, {bytes:,} bytes before its end "
+        "(what later ones do: rmqstore doctor)"
+    ),
     "no file has": "no file has offsets {start:,} to {stop:,}",
     "old records": "{bytes:,} bytes of old records follow the end of the log",
     # Entries of a queue, and their records

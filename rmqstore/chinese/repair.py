@@ -32,7 +32,7 @@ CHINESE = {
     "nothing lost": "未发现任何丢失。",
     "result doubtful": "缺少属性：",
     "doubtful kept": "{messages:,} 条消息，已保留：tag 和 key 已丢失。",
-    "doubtful lost": "{messages:,} 条消息，按丢失处理：tag 和 key 已丢失。",
+    "doubtful lost": "{messages:,} 条消息，按丢失处理：tag 和 key 已丢失。`rmqstore rescue` 会保存它们，`--keep-doubtful` 会保留它们。",
     "result corrected": "校验和已改写：",
     "corrected": "{messages:,} 条消息，已保留。消费者收到的消息体与发送时不同。所在偏移量：{offsets}。",
     "result filled": "填补：",
@@ -65,6 +65,10 @@ CHINESE = {
     "none": "无。",
     "lost ends": "{topic} 中有丢失：broker 可能就已结束的事务再次询问生产者，并将其再次投递。",
     "no group": "无：每个消费组从原位点继续，其后没有丢失的消息。",
+    "no offsets": (
+        "存储中没有找到消费组的位点。broker 因此不认识任何消费组：每个消费组从客户端指定的位置开始，默认从最后一条消息之后开始。"
+        "放客户端进来之前，先在备份中查找 `consumerOffset.json`。"
+    ),
     "no warning": "没有需要警告的文件。",
     "copied with": "`{code}`：{found}",
     **{f"found {code}": f"{each.meaning}（{{message}}）" for code, each in CODES.items()},
@@ -81,10 +85,14 @@ CHINESE = {
         "在队列最后一条消息之后：用 `*` 订阅的 4.x 客户端和 pop 消费者收到一条 tag 为 `RMQSTORE_LOST` 的空消息，其他客户端什么也看不到。"
     ),
     "seen by check": "`rmqstore verify` 会发现这些条目（`entry-number`、`entry-twice`）。如需换回占位消息，请再次修复本存储。",
-    "step copy of repair": "在本存储的副本上启动一个 broker，使用原来的配置，单独运行：没有从节点，没有客户端。",
+    "step copy of repair": (
+        "在本存储的副本（`cp -a`）上启动一个 broker，使用原来的配置，但把 `storePathRootDir` 设为副本，换一个 `listenPort`，"
+        "并把 `namesrvAddr` 设为单独为它启动的 name server：客户端和从节点都找不到它。"
+    ),
     "step copy of single": (
         "在本存储的副本上启动一个 broker，使用原来的配置，但设置 `enableControllerMode=false`，"
-        "单独运行：没有 controller，没有从节点，没有客户端。"
+        "单独运行：没有 controller，没有从节点，没有客户端。把 `storePathRootDir` 设为副本，"
+        "把 `namesrvAddr` 设为单独为它启动的 name server。"
     ),
     "step copy of extract": (
         "在本存储的副本上单独启动一个 broker，文件大小的配置与原来相同：`mappedFileSizeCommitLog`、"

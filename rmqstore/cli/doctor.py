@@ -69,7 +69,7 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
             commands = (_RESCUE, *repair, *_NEXT) if found.losses or is_broken else _NEXT
             for label, command in zip((sentences["label try"], *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")
-        code = FOUND if found.losses else code
+        code = FOUND if found.losses or is_broken else code
     return code
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 from support.command_line import run, unsafe
-from support.golden import Golden
+from support.golden import Golden, unpack
+from support.own_stores import STORES
+from support.store_damages import wrong_magic
 from support.stores import on_disk
 from support.verified import healthy
 
@@ -29,6 +32,17 @@ def test_doctor_describes_a_store(store: Path) -> None:
     assert facts["state"]["in_use"] is False
     assert facts["findings"] == []
     assert facts["state"]["checkpoint"]["flushed_timestamp"] == "2023-11-14T22:13:20.059Z"
+
+
+def test_doctor_ends_with_1_if_a_start_would_lose_messages(tmp_path: Path) -> None:
+    """A script that starts the broker after `doctor` would delete them."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    assert run("doctor", store).code == 0
+    wrong_magic(store, Random(1))
+    ended = run("doctor", store)
+    assert ended.code == 1
+    assert "it would cut the log at offset " in ended.out
+    assert "warning    copy or rescue this store before a broker starts on it" in ended.out
 
 
 def test_doctor_names_both_places_of_an_index(own_store: Callable[[str], Golden]) -> None:

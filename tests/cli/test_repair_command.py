@@ -38,6 +38,14 @@ def test_a_repair_says_what_survived_and_where_the_page_is(damaged: Path, tmp_pa
     assert run("verify", tmp_path / "new").code == 0
 
 
+def test_a_store_without_offsets_does_not_promise_that_groups_go_on(damaged: Path, tmp_path: Path) -> None:
+    """The page said so of groups whose file is gone."""
+    assert not (damaged / "config" / "consumerOffset.json").exists()
+    assert "No offsets of consumer groups were found in the store." in run("repair", damaged, tmp_path / "new", "--dry-run").out
+    (damaged / "config" / "consumerOffset.json").write_text('{"offsetTable": {"Plain@readers": {"0": 190}}}')
+    assert "None: each group goes on at its offset" in run("repair", damaged, tmp_path / "new", "--dry-run").out
+
+
 def test_numbers_for_programs(damaged: Path, tmp_path: Path) -> None:
     ended = run("repair", damaged, tmp_path / "new", "--json")
     assert json.loads(ended.out) == json.loads((tmp_path / "new" / "repair.json").read_text())

@@ -33,6 +33,17 @@ def test_many_ranges_come_in_batches_of_limited_size(monkeypatch: pytest.MonkeyP
     assert pa.Table.from_batches(batches).equals(whole)
 
 
+def test_the_record_before_damage_can_be_the_first_one() -> None:
+    log = log_of(60, segment_size=16 << 10)
+    ((name, content),) = files_of(log).items()
+    first, broken, after = log.placed[:3]
+    changed = bytearray(content)
+    changed[broken.offset + 5] ^= 1
+    memory = in_memory({name: bytes(changed)})
+    (row,) = nr.open(memory.url).table("damage").to_table().to_pylist()
+    assert (row["record_before"], row["record_after"]) == (first.offset, after.offset) == (0, after.offset)
+
+
 def test_the_states_of_segments() -> None:
     files = files_of(log_of(30))
     files["store/commitlog/" + f"{2048 * len(files):020}"] = bytes(2048)
