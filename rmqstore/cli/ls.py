@@ -9,7 +9,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, BROKER, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.rows import NUMBER, SIZE, Output, number, size
+from rmqstore.cli.rows import NUMBER, SIZE, Output, size
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import safe
 
@@ -54,9 +54,11 @@ def ls(asked: Asked, what: str | None) -> int:
         output.rows((*first, "store", "segments", "bytes", "first_offset", "next_offset"), _stores(store, names), looks)
         return CLEAN
     if output.is_terminal:
+        from native_reader.text import counted
+
         for each in _stores(store, names):
             of = f"{safe(each[BROKER])}: " if names else ""
-            output.line(f"{of}{each['store']}: {number(each['segments'])} segments, {size(each['bytes'])}")
+            output.line(f"{of}{each['store']}: {counted(each['segments'], 'segment')}, {size(each['bytes'])}")
     hidden = {"store"} if output.is_terminal else set()  # the lines above say it
     with warnings() as warned:
         queues = store.table("queues", **asked.values(columns=_QUEUE))

@@ -114,8 +114,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "在 deleteWhen 指定的时刻（默认凌晨 4 点）删除。",
     ),
     "expired": (
-        "Last written more than {hours} before this report ({now}): {count} of {segments}, {size}.",
-        "截至本报告时间（{now}），{segments}中有 {count} 个（{size}）的最后写入时间已超过 {hours}。",
+        "Last written more than {hours} before this report ({now}), the newest one aside: {count} of {segments}, {size}.",
+        "截至本报告时间（{now}），除最新的文件外，{segments}中有 {count} 个（{size}）的最后写入时间已超过 {hours}。",
     ),
     "expired_go": (
         "A running broker deletes them at its next cleaning.",
