@@ -227,8 +227,8 @@ def test_the_page_says_which_segments_expired_and_when_the_next_one_does() -> No
     text = checked(page_of(facts, "en")).text
     now = Words("en", UTC).time(NOW)
     assert (
-        f"more than 72 hours before this report ({now} UTC), the newest one aside: {gone} of {whole} segments, {size_of(gone * 4096)}. A running broker"
-        in text
+        f"more than 72 hours before this report ({now} UTC), the newest one aside: {gone} of {whole} segments, "
+        f"{size_of(gone * 4096)}. A running broker" in text
     )
     assert f"The oldest of the others expires at {Words('en', UTC).time(ends[gone])} UTC." in text
     assert f"{whole} 个 commitlog 文件中有 {gone} 个" in checked(page_of(facts, "zh")).text
