@@ -73,8 +73,9 @@ TABLES = {
     "lost ends": "Lost in {topic}: the broker may ask a producer again about a finished transaction, and deliver it twice.",
     "no group": "None: each group goes on at its offset, and no lost message is after it.",
     "no offsets": (
-        "No offsets of consumer groups were found in the store. A broker then knows no group: each begins where its clients say, "
-        "by default after the last message. Look for `consumerOffset.json` in a backup before clients are let in."
+        "No consumer group has an offset in these queues, or the file of the offsets is lost. A broker takes each group for a new one: "
+        "it may skip messages that it had not read, or read all again. "
+        "Look for `consumerOffset.json` in a backup before clients are let in."
     ),
     "no warning": "No file with a warning.",
     "copied with": "`{code}`: {found}",
@@ -104,7 +105,8 @@ NEXT = {
     ),
     "step copy of single": (
         "Start a broker on a copy of this store, with the configuration of the old one but `enableControllerMode=false`, alone: "
-        "no controller, no slave, no clients. Give it the copy as `storePathRootDir`, and a name server of its own as `namesrvAddr`."
+        "no controller, no slave, no clients. Give it the copy as `storePathRootDir`, another `listenPort`, and a name server of its own "
+        "as `namesrvAddr`."
     ),
     "step copy of extract": (
         "Start a broker on a copy of this store, alone, with the old one's sizes of files: `mappedFileSizeCommitLog`, "

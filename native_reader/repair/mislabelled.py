@@ -43,17 +43,20 @@ def _contradicts(run: Run, before: Run | None, after: Run | None, queue: Survivo
 
 
 def _of_other_queues(queues: Mapping[tuple[str, int], Survivors], old: Mapping[tuple[str, int], OldQueue]) -> Iterator[int]:
-    """Records of queues without files that another queue names, where it has no record: their topic or queue is not what was written."""
-    ends = [(run.begin, run.last) for queue in queues.values() if queue.old is None for run in queue.runs]
-    places = np.array(ends, np.int64).ravel()
-    for key, queue_files in old.items() if ends else ():
-        for named in _named_without_record(queue_files, queues[key].runs if key in queues else []):
-            yield from np.intersect1d(places, named).tolist()
+    """Records of queues without files that another queue names, in their own slot: their topic or queue is not what was written."""
+    runs = [run for queue in queues.values() if queue.old is None for run in queue.runs]
+    slots = {run.begin: run.first for run in runs} | {run.last: run.stop - 1 for run in runs}
+    places = np.array([*slots], np.int64)
+    for key, queue_files in old.items() if slots else ():
+        for first, offsets in _named_without_record(queue_files, queues[key].runs if key in queues else []):
+            for which in np.flatnonzero(np.isin(offsets, places)).tolist():
+                if slots[offset := int(offsets[which])] == first + which:
+                    yield offset
 
 
-def _named_without_record(queue: OldQueue, runs: list[Run]) -> Iterator[Numbers]:
-    """The log offsets that a queue has in the slots of no survivor."""
+def _named_without_record(queue: OldQueue, runs: list[Run]) -> Iterator[tuple[int, Numbers]]:
+    """The log offsets that a queue has in the slots of no survivor, piece by piece, and the first slot of each."""
     for first, stop in zip([0, *(run.stop for run in runs)], [*(run.first for run in runs), queue.stop], strict=True):
         for begin in range(max(first, queue.begin), min(stop, queue.stop), _AT_ONCE):
             entries = queue.read(begin, min(begin + _AT_ONCE, stop, queue.stop))
-            yield entries["offset"][is_written(entries)].astype(np.int64)
+            yield begin, np.where(is_written(entries), entries["offset"], -1).astype(np.int64)

@@ -18,6 +18,8 @@ from native_reader.text import Said, joined, say, size_of, verbatim
 _MOST = 200
 """Rows of one table of the page; the JSON has all."""
 _MOST_RANGES = 5
+_OF_BROKERS = "CID_RMQ_SYS_"
+"""Groups of a broker itself, which reads with them the topics of transactions."""
 
 
 def facts_of(plan: RepairPlan, warnings: Sequence[str]) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str]) -> dict[str, Any]:
         "records_without_properties": list(plan.doubtful),
         "left_out": dict(plan.dropped),
         "groups": list(_groups(plan)),
-        "has_offsets": bool(plan.groups),
+        "has_offsets": any(not (each.group or "").startswith(_OF_BROKERS) for each in plan.groups),
         "warnings": list(warnings),
     }
 

@@ -66,7 +66,8 @@ CHINESE = {
     "lost ends": "{topic} 中有丢失：broker 可能就已结束的事务再次询问生产者，并将其再次投递。",
     "no group": "无：每个消费组从原位点继续，其后没有丢失的消息。",
     "no offsets": (
-        "存储中没有找到消费组的位点。broker 因此不认识任何消费组：每个消费组从客户端指定的位置开始，默认从最后一条消息之后开始。"
+        "这些队列中没有消费组的位点，或者位点文件已丢失。broker 会把每个消费组当作新的消费组："
+        "它可能跳过尚未消费的消息，也可能从头重新消费。"
         "放客户端进来之前，先在备份中查找 `consumerOffset.json`。"
     ),
     "no warning": "没有需要警告的文件。",
@@ -92,7 +93,7 @@ CHINESE = {
     "step copy of single": (
         "在本存储的副本上启动一个 broker，使用原来的配置，但设置 `enableControllerMode=false`，"
         "单独运行：没有 controller，没有从节点，没有客户端。把 `storePathRootDir` 设为副本，"
-        "把 `namesrvAddr` 设为单独为它启动的 name server。"
+        "换一个 `listenPort`，把 `namesrvAddr` 设为单独为它启动的 name server。"
     ),
     "step copy of extract": (
         "在本存储的副本上单独启动一个 broker，文件大小的配置与原来相同：`mappedFileSizeCommitLog`、"

@@ -40,10 +40,12 @@ def test_a_repair_says_what_survived_and_where_the_page_is(damaged: Path, tmp_pa
 
 def test_a_store_without_offsets_does_not_promise_that_groups_go_on(damaged: Path, tmp_path: Path) -> None:
     """The page said so of groups whose file is gone."""
-    assert not (damaged / "config" / "consumerOffset.json").exists()
-    assert "No offsets of consumer groups were found in the store." in run("repair", damaged, tmp_path / "new", "--dry-run").out
-    (damaged / "config" / "consumerOffset.json").write_text('{"offsetTable": {"Plain@readers": {"0": 190}}}')
-    assert "None: each group goes on at its offset" in run("repair", damaged, tmp_path / "new", "--dry-run").out
+    offsets = damaged / "config" / "consumerOffset.json"
+    assert not offsets.exists()
+    assert "No consumer group has an offset in these queues" in run("repair", damaged, tmp_path / "new", "--dry-run").out
+    for group, said in (("CID_RMQ_SYS_TRANS", "No consumer group has an offset"), ("readers", "None: each group goes on at its offset")):
+        offsets.write_text(json.dumps({"offsetTable": {f"Plain@{group}": {"0": 190}}}))
+        assert said in run("repair", damaged, tmp_path / "new", "--dry-run").out
 
 
 def test_numbers_for_programs(damaged: Path, tmp_path: Path) -> None:

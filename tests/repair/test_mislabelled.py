@@ -5,8 +5,11 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 from random import Random
+from typing import cast
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from support.effort import thinned
 from support.golden import unpack
 from support.own_stores import STORES
@@ -14,6 +17,10 @@ from support.repaired import entries, opened, records_of
 from support.store_damages import no_queues, patch
 
 import native_reader as nr
+from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.repair.mislabelled import mislabelled
+from native_reader.repair.old_queues import OldQueue
+from native_reader.repair.survey import Run, Survivors
 
 UP_TO_QUEUE_ID, UP_TO_QUEUE_OFFSET = 12, 20
 WRONG = (0, 3, 1_000_000, 2**62, -1)
@@ -66,7 +73,7 @@ def test_a_record_with_another_queue_id_is_lost_though_its_queue_offset_is_that_
 
 
 @pytest.mark.parametrize("which", [0, 17, -1])
-@pytest.mark.parametrize("what", ["topic", "topic that is no text", "queue"])
+@pytest.mark.parametrize("what", ["topic", "topic as invalid UTF-8", "queue"])
 def test_a_record_that_seems_to_be_of_a_queue_without_files_is_lost_if_another_queue_names_it(
     tmp_path: Path, what: str, which: int
 ) -> None:
@@ -77,7 +84,7 @@ def test_a_record_that_seems_to_be_of_a_queue_without_files_is_lost_if_another_q
     topic_at = segment.read_bytes()[offset - int(segment.name) :].index(b"\x05Plain") + 1
     at, content = {
         "topic": (topic_at, b"Slain"),
-        "topic that is no text": (topic_at + 2, b"\x84"),
+        "topic as invalid UTF-8": (topic_at + 2, b"\x84"),
         "queue": (UP_TO_QUEUE_ID, struct.pack(">i", 77)),
     }[what]
     change(store, offset, at, content)
@@ -87,6 +94,22 @@ def test_a_record_that_seems_to_be_of_a_queue_without_files_is_lost_if_another_q
     assert records_of(tmp_path / "new") == whole
     assert [number for number, place, *_ in entries(tmp_path / "new", "Plain", 0) if place == offset] == [right]
     assert not [path for path in (tmp_path / "new" / "consumequeue").rglob("*") if path.is_file() and path.parent.name == "77"]
+
+
+@pytest.mark.parametrize(("slot", "wrong"), [(5, [700]), (6, [])])
+def test_an_entry_in_another_slot_says_nothing_about_a_record_of_a_deleted_topic(slot: int, wrong: list[int]) -> None:
+    """It can be an old one, from before a broker truncated the log."""
+
+    class Files:
+        begin, stop = 0, 10
+
+        def read(self, first: int, stop: int) -> NDArray[np.void]:
+            found = np.zeros(10, QUEUE_ENTRY)
+            found[slot] = (700, 100, 0)
+            return found[first:stop]
+
+    gone, files = Survivors(None, [Run(5, 6, 700, 700)]), cast("OldQueue", Files())
+    assert mislabelled({("gone", 0): gone}, {("Plain", 0): files}).tolist() == wrong
 
 
 def test_without_any_file_of_its_queue_the_last_one_is_not_known_to_be_wrong(tmp_path: Path) -> None:
