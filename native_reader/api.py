@@ -314,7 +314,7 @@ class Store:
             >>> diagnosis.facts["commitlog"]["segments"], diagnosis.findings
             (4, [])
             >>> nr.open("damaged").diagnose().start.outcome
-            'yes, but'
+            'better not'
         """
         from native_reader.doctor import diagnose
         from native_reader.start.age import reserved_of

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from native_reader.columns.properties import PropertyColumns, cut_properties
 from native_reader.columns.rows import Rows, by_record
 from native_reader.columns.strings import short, text
+from native_reader.layout.origins import is_sent_back
 from native_reader.layout.record import Index
 from native_reader.predicate.tree import Column
+
+_FEW = 4
+"""If at most one row in so many needs its properties, they are cut for these rows only."""
 
 
 class Columns:
@@ -60,6 +64,7 @@ class Chunk:
         """Columns of conditions that the kernel has made of these rows."""
         self._topic: pa.Array | None = None
         self._properties: PropertyColumns | None = None
+        self._sent_back: tuple[Index, Chunk | None] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -106,6 +111,17 @@ class Chunk:
                 first, record = by_record(self.records.starts)
                 self._topic = self.topics(first).take(pa.array(record))
         return self._topic
+
+    def sent_back(self) -> tuple[Index, Chunk | None]:
+        """The rows in retry and DLQ topics, and their chunk if there are some."""
+        if self._sent_back is None:
+            topics = self.topic().dictionary_encode()
+            which = np.array([is_sent_back(name) for name in topics.dictionary.to_pylist()], np.bool_)
+            rows = np.flatnonzero(which[topics.indices.to_numpy()])
+            if len(rows) > len(self) // _FEW:
+                self.properties()  # the chosen rows share them, so they are cut once for all columns
+            self._sent_back = rows, self.where(rows) if len(rows) else None
+        return self._sent_back
 
     def topics(self, which: slice | Index) -> pa.Array:
         """The topics of some rows, each of a different record."""

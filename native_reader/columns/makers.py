@@ -15,7 +15,7 @@ from native_reader.columns.spec import DECOMPRESSED, KEYS_TYPE, TIMESTAMP
 from native_reader.columns.strings import content_of, offsets_of, replaced, short, text_or_null
 from native_reader.layout.hosts import host_text, offset_message_ids
 from native_reader.layout.kinds import KINDS, NORMAL, kind_of, may_be_special
-from native_reader.layout.origins import is_sent_back, origin_of
+from native_reader.layout.origins import origin_of
 from native_reader.layout.properties import (
     DELAY,
     DLQ_ORIGIN_MESSAGE_ID,
@@ -35,8 +35,6 @@ Maker = Callable[[Chunk], pa.Array]
 
 _UNDECODED = "body"
 """The reason in `corrupt_reason` if a body cannot be decompressed."""
-_FEW = 4
-"""If at most one row in so many needs its properties, they are cut for these rows only, again for each column."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
@@ -169,15 +167,9 @@ def origin_msg_id(chunk: Chunk) -> pa.Array:
 
 def _of_sent_back(chunk: Chunk, make: Maker) -> pa.Array:
     """The values that `make` returns for the rows in retry and DLQ topics; null in the others."""
-    topics = chunk.topic().dictionary_encode()
-    sent_back = np.array([is_sent_back(name) for name in topics.dictionary.to_pylist()], np.bool_)
-    rows = np.flatnonzero(sent_back[topics.indices.to_numpy()])
     nothing = pa.nulls(len(chunk), pa.string())
-    if not len(rows):
-        return nothing
-    if len(rows) > len(chunk) // _FEW:
-        chunk.properties()  # the chosen rows share them, so they are cut once for all columns
-    return replaced(nothing, rows, make(chunk.where(rows)))
+    rows, part = chunk.sent_back()
+    return nothing if part is None else replaced(nothing, rows, make(part))
 
 
 def _of_distinct(function: Callable[..., str | None], *columns: pa.Array) -> pa.Array:

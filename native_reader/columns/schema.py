@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -202,6 +203,11 @@ def _projected(columns: str | Iterable[str] | None, corrupt_name: str | None) ->
 
 def schema_of(names: Iterable[str], corrupt_name: str | None = None, viewed: Collection[str] = ()) -> pa.Schema:
     """The Arrow schema of these columns, all nullable. `viewed`: those that are views."""
+    return _schema_of(tuple(names), corrupt_name, frozenset(viewed))
+
+
+@lru_cache(64)  # a read asks for that of its columns in each of its parts
+def _schema_of(names: tuple[str, ...], corrupt_name: str | None, viewed: frozenset[str]) -> pa.Schema:
     types = ((name, pa.binary_view() if name in viewed else COLUMNS[name].type) for name in names)
     return pa.schema([pa.field(corrupt_name or name if name == CORRUPT_RECORD else name, kind) for name, kind in types])
 

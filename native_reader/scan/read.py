@@ -96,7 +96,7 @@ class Reading:
             properties_of(projection.columns, wanted.rows),
             marks_failed=projection.mode == PERMISSIVE,
         )
-        self._schema, self._copied = projection.schema, replace(projection, body_views=False).schema
+        self._schema = projection.schema
         self._made = BatchBuilder(self._columns, self._schema, projection.max_decompressed_bytes)
         self._of_records = Filter(wanted.rows, of_records=True)
         self._of_messages = Filter(wanted.rows, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
@@ -244,7 +244,8 @@ class Reading:
         """A batch with rows of damage, each before the message at its place."""
         if len(damages) >= TUNING.many_damages:
             order = np.insert(np.arange(len(batch)), places, np.arange(len(batch), len(batch) + len(damages)))
-            parts = [each.cast(self._copied) for each in (batch, self._corrupt(window, damages))]  # pyarrow takes no rows of views
+            copied = replace(self._projection, body_views=False).schema
+            parts = [each.cast(copied) for each in (batch, self._corrupt(window, damages))]  # pyarrow takes no rows of views
             yield pa.Table.from_batches(parts).take(order).combine_chunks().cast(self._schema).to_batches()[0]
             return
         begin = 0

@@ -1,7 +1,21 @@
 """Whether a broker may be started on a store, and what it would do to it: one answer for every face."""
 
-from native_reader.start.answer import BUT, NO, OUTCOMES, UNKNOWN, YES, Start, may_start
+from native_reader.start.answer import BETTER_NOT, BUT, NO, OUTCOMES, UNKNOWN, YES, Start, may_start
 from native_reader.start.reasons import KINDS, Reason
 from native_reader.start.words import ENGLISH, lines_of, said_of
 
-__all__ = ["BUT", "ENGLISH", "KINDS", "NO", "OUTCOMES", "UNKNOWN", "YES", "Reason", "Start", "lines_of", "may_start", "said_of"]
+__all__ = [
+    "BETTER_NOT",
+    "BUT",
+    "ENGLISH",
+    "KINDS",
+    "NO",
+    "OUTCOMES",
+    "UNKNOWN",
+    "YES",
+    "Reason",
+    "Start",
+    "lines_of",
+    "may_start",
+    "said_of",
+]

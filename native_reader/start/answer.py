@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,9 @@ from native_reader.start.recovered import RecoveredLog
 from native_reader.storage.store import PLAIN, StoreFiles
 from native_reader.text import Said, say
 
-NO, BUT, YES, UNKNOWN = "no", "yes, but", "yes", "unknown"
-OUTCOMES = NO, BUT, YES, UNKNOWN
+NO, BETTER_NOT, BUT, YES, UNKNOWN = "no", "better not", "yes, but", "yes", "unknown"
+OUTCOMES = NO, BETTER_NOT, BUT, YES, UNKNOWN
+"""BETTER_NOT: it would start, and lose messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Start:
     @property
     def loses(self) -> bool:
         """Whether a start would lose messages that are not merely old."""
-        return any(reason.harm is Harm.LOSES and reason.said.kind != EXPIRED for reason in self.reasons)
+        return _loses(self.reasons)
 
     @property
     def deleted(self) -> int:
@@ -122,4 +123,10 @@ def _outcome(reasons: Sequence[Reason], *, refused: bool) -> str:
         return NO
     if any(reason.harm is Harm.UNKNOWN for reason in reasons):
         return UNKNOWN
+    if _loses(reasons):
+        return BETTER_NOT
     return BUT if reasons else YES
+
+
+def _loses(reasons: Iterable[Reason]) -> bool:
+    return any(reason.harm is Harm.LOSES and reason.said.kind != EXPIRED for reason in reasons)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from native_reader.start.answer import BUT, NO, UNKNOWN, Start
+from native_reader.start.answer import BETTER_NOT, BUT, NO, UNKNOWN, Start
 from native_reader.start.reasons import Reason, span_of
 from native_reader.text import Said, say
 
 ENGLISH: Mapping[str, str] = {
     # The answer
     "start no": "no: {reason}",
+    "start better not": "better not: {reason}",
     "start but": "yes, but {reason}",
     "start yes": "yes",
     "start unknown": "unknown: {reason}",
@@ -57,7 +58,7 @@ ENGLISH: Mapping[str, str] = {
     ),
 }
 """By kind."""
-_WITH_REASON = {NO: "start no", BUT: "start but", UNKNOWN: "start unknown"}
+_WITH_REASON = {NO: "start no", BETTER_NOT: "start better not", BUT: "start but", UNKNOWN: "start unknown"}
 
 
 def said_of(start: Start) -> Iterator[Said]:

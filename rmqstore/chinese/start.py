@@ -5,6 +5,7 @@ from __future__ import annotations
 CHINESE = {
     # The answer
     "start no": "不可以：{reason}",
+    "start better not": "最好不要：{reason}",
     "start but": "可以，但{reason}",
     "start yes": "可以",
     "start unknown": "无法判断：{reason}",

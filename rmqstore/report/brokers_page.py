@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from native_reader.facts import Facts, LagOfGroups, Problem, Tally
-from native_reader.start import BUT, NO, UNKNOWN, YES
+from native_reader.start import BETTER_NOT, BUT, NO, UNKNOWN, YES
 from native_reader.text import number_of, size_of
 from rmqstore.report.blocks import NUMBER, TEXT, TOP, name, note, part, ranking, section, table, times_in
 from rmqstore.report.frame import contents, framed
@@ -18,7 +18,7 @@ _COLUMNS = (
     *(("broker", TEXT), ("start_column", TEXT), ("damage_column", NUMBER), ("disk_column", NUMBER), ("messages", NUMBER)),
     *(("last_column", TEXT), ("lag_column", NUMBER), ("dead", NUMBER)),
 )
-_ANSWERS = {NO: "start_no", BUT: "start_but", YES: "start_yes", UNKNOWN: "start_unknown"}
+_ANSWERS = {NO: "start_no", BETTER_NOT: "start_better_not", BUT: "start_but", YES: "start_yes", UNKNOWN: "start_unknown"}
 
 
 def page_of_brokers(brokers: Mapping[str, Facts], language: str, title: str | None = None) -> str:

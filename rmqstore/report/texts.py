@@ -66,6 +66,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "damage_column": ("Damaged", "损坏"),
     "start_column": ("May it be started?", "可以启动吗？"),
     "start_no": ("no, see below", "不可以，见下文"),
+    "start_better_not": ("better not, see below", "最好不要，见下文"),
     "start_but": ("yes, but: see below", "可以，但见下文"),
     "start_yes": ("yes", "可以"),
     "start_unknown": ("unknown, see below", "无法判断，见下文"),

@@ -162,7 +162,7 @@ def test_rescue_warns_of_a_start(tmp_path: Path) -> None:
     content[record.offset : record.offset + record.size] = bytes(record.size)
     first.write_bytes(content)
     ended = run("rescue", root, tmp_path / "out")
-    answer = f"yes, but it would cut the log at offset {record.offset:,} and delete 38 messages after it"
+    answer = f"better not: it would cut the log at offset {record.offset:,} and delete 38 messages after it"
     assert f"warning: may a broker be started on it? {answer}" in ended.err
 
 

@@ -88,7 +88,8 @@ def test_the_page_says_what_a_broker_would_keep(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "rescue.md").read_text()
     offset = log.placed[1].offset
     assert (
-        f"- **May a broker be started on it?** yes, but it would cut the log at offset {offset:,} and delete 38 messages after it" in page
+        f"- **May a broker be started on it?** better not: it would cut the log at offset {offset:,} and delete 38 messages after it"
+        in page
     )
     assert "1. Rename the folder of the store" in page
     assert "It then keeps only 1 message, and deletes the others from the copy." in page
@@ -314,7 +315,7 @@ def test_what_a_starting_broker_would_do_is_told(tmp_path: Path) -> None:
     log = log_of([message(number, topic="orders", queue_offset=number) for number in range(40)])
     done = nr.open(damaged(tmp_path, log)).rescue(tmp_path / "out")
     assert done.start is not None
-    assert (done.start.outcome, done.start.loses, done.start.deleted) == ("yes, but", True, 38)
+    assert (done.start.outcome, done.start.loses, done.start.deleted) == ("better not", True, 38)
 
 
 def test_messages_older_than_the_log_were_not_said(tmp_path: Path) -> None:

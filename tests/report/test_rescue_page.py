@@ -34,8 +34,8 @@ TAGS = "html head meta title style body header h1 h2 p dl dt dd nav ul ol li a m
 ATTRIBUTES = "charset name content http-equiv lang class aria-label href id scope"
 SENTENCES = {"en": ENGLISH, "zh": CHINESE}
 WARNINGS = {
-    "en": ("May a broker be started on it?", "yes, but it would cut the log at offset ", " "),
-    "zh": ("可以在其上启动 broker 吗？", "可以，但它会在偏移量 ", ""),
+    "en": ("May a broker be started on it?", "better not: it would cut the log at offset ", " "),
+    "zh": ("可以在其上启动 broker 吗？", "最好不要：它会在偏移量 ", ""),
 }
 """Its label, its text, and what is between them."""
 

@@ -14,7 +14,7 @@ from support.sentences import names_by_kind, not_translated
 
 import native_reader as nr
 from native_reader.log.recovery import Line
-from native_reader.start import BUT, ENGLISH, KINDS, NO, UNKNOWN, YES, Start, lines_of, may_start, recovered
+from native_reader.start import BETTER_NOT, BUT, ENGLISH, KINDS, NO, UNKNOWN, YES, Start, lines_of, may_start, recovered
 from native_reader.start.reasons import Harm
 from rmqstore.chinese.start import CHINESE
 
@@ -56,19 +56,19 @@ def test_dledger_is_not_predicted(own_store: Callable[[str], Golden]) -> None:
 
 WHAT = {
     damages.whole: (YES, []),
-    damages.a_page_of_zeros_in_the_second_newest: (BUT, ["cut"]),
-    damages.a_flipped_bit_in_a_body: (BUT, ["cut"]),
-    damages.an_overwritten_start: (BUT, ["cut"]),
+    damages.a_page_of_zeros_in_the_second_newest: (BETTER_NOT, ["cut"]),
+    damages.a_flipped_bit_in_a_body: (BETTER_NOT, ["cut"]),
+    damages.an_overwritten_start: (BETTER_NOT, ["cut"]),
     damages.a_cut_segment: (NO, ["segment size"]),
     damages.a_cut_last_segment: (NO, ["segment size"]),
     damages.an_empty_last_segment: (BUT, ["segment size"]),
-    damages.a_missing_segment: (BUT, ["hole"]),
+    damages.a_missing_segment: (BETTER_NOT, ["hole"]),
     damages.a_packed_segment: (NO, ["foreign file"]),
     damages.a_folder_beside_the_segments: (BUT, ["foreign file"]),
     damages.a_cut_queue_file: (NO, ["queue size"]),
     damages.a_note_beside_a_queue: (NO, ["foreign queue file"]),
     damages.no_queues: (BUT, ["queued again"]),
-    damages.no_log: (BUT, ["no log"]),
+    damages.no_log: (BETTER_NOT, ["no log"]),
 }
 
 
@@ -103,7 +103,7 @@ def test_damage_before_the_part_that_a_broker_checks_stays(killed: Path) -> None
         may_start(files, None, files.segments[-1].end, damage, now=0, reserved_hours=72) for damage in (None, scan.report.damage)
     )
     assert (unread.outcome, unread.unread_before > 0) == (YES, True)
-    assert (known.outcome, kinds(known), known.unread_before) == (BUT, ["kept damage"], 0)
+    assert (known.outcome, kinds(known), known.unread_before) == (BETTER_NOT, ["kept damage"], 0)
 
 
 @pytest.mark.parametrize(
