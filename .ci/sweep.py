@@ -86,13 +86,19 @@ def _is_of_another(part: str, path: Path) -> bool:
     return path.name.startswith("test_") and not any(Path(place) in (path, *path.parents) for place in PARTS[part])
 
 
+def at_once(part: str) -> int:
+    """How many processes of pytest. Each takes seconds to begin: where they only compute, more than cores would be of no use."""
+    cores = os.cpu_count() or 1
+    return 3 * cores if part in CROWDED else cores + 1 if part in TIMED else cores
+
+
 def outcome(part: str, of: str, options: list[str], log: Path | None = None) -> str:
     """Run this part, unless it passed for these files. With `log`, what pytest prints goes there."""
     note = NOTES / f"{part}.passed"
     if note.exists() and note.read_text() == of:
         return "passed before, for the same files"
     limits = [f"--override-ini=timeout={PATIENCE}", f"--override-ini=faulthandler_timeout={PATIENCE + 30}"]
-    more = ["-n", str(3 * (os.cpu_count() or 1))] if part in CROWDED and "-n" in options else []
+    more = ["-n", str(at_once(part))] if "-n" in options else []
     command = [sys.executable, "-m", "pytest", "-m", "sweep or long", *limits, "--durations=10", *options, *more, *PARTS[part]]
     begun = time.monotonic()
     with log.open("wb") if log else contextlib.nullcontext() as into:

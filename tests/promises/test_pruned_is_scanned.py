@@ -17,7 +17,7 @@ from support.effort import at_effort, mostly_long, sampled, thinned
 from support.golden import FOLDER, OF_EACH_KIND, unpack
 from support.golden import STORES as GOLDEN
 from support.own_stores import NAMES, STORES
-from support.pruning import AccessRead, between, selective
+from support.pruning import AccessRead, between, identities, selective
 from support.queued_stores import TOPICS, WHOLE_FILE_CHANGES, changed_queues, queued_stores, queues_in_small_files
 from support.stores import Files
 
@@ -187,7 +187,7 @@ def _compare(opened: nr.Store, wanted: int, *, contradicts: bool = False) -> Cou
             options = MessageOptions(access=access, columns="physical_offset,inner_index,topic,tags")
             scan = Scan(opened.stores, options, predicate)
             run = scan.run()
-            found[access] = Counter((row["physical_offset"], row["inner_index"]) for batch in run for row in batch.to_pylist())
+            found[access] = identities(run)
             ways.update({split.access for split in scan.plan().splits} if access == "auto" else ())
             after_all = [line for line in run.report.scanned if not line.endswith(MOST)]
             assert contradicts or not after_all, str(predicate)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
 import native_reader as nr
@@ -20,6 +21,14 @@ from support.stores import Files, in_memory
 
 _WHICH = Projection(("physical_offset", "inner_index", "topic", "tags"))
 _START = 1_700_000_000_000_000
+
+
+def identities(batches: Iterable[pa.RecordBatch]) -> Counter[tuple[int, int | None]]:
+    """Which rows these are: of each, its place in the log, and in its record."""
+    found: Counter[tuple[int, int | None]] = Counter()
+    for batch in batches:
+        found.update(zip(*(batch[name].to_pylist() for name in ("physical_offset", "inner_index")), strict=True))
+    return found
 
 
 class AccessRead:
@@ -44,7 +53,7 @@ class AccessRead:
         options = MessageOptions(access=access, fail_on_data_loss=fail_on_data_loss, **how)
         self.plan = Scan(nr.open(memory.url).stores, options, predicate).plan()
         self.run = Run(self.plan, _WHICH if columns is None else options.projection())
-        self.rows = Counter((row["physical_offset"], row["inner_index"]) for batch in self.run for row in batch.to_pylist())
+        self.rows = identities(self.run)
         self.ways = set(self._ways())
 
     def _ways(self) -> Iterator[str]:
