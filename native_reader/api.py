@@ -313,7 +313,7 @@ class Store:
             >>> diagnosis = store.diagnose()
             >>> diagnosis.facts["commitlog"]["segments"], diagnosis.findings
             (4, [])
-            >>> nr.open("damaged").diagnose().start.outcome
+            >>> nr.open("incomplete").diagnose().start.outcome
             'better not'
         """
         from native_reader.doctor import diagnose
