@@ -149,6 +149,19 @@ def test_a_wrong_tags_code_costs_no_message(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "consumequeue" / "Plain" / "0" / path.name).read_bytes() == whole
 
 
+def test_a_whole_store_is_copied_with_a_queue_file_that_has_no_entries_yet(tmp_path: Path) -> None:
+    """Such a file is left out only of a store that changes."""
+    store = unpack("4.9.7-kinds", tmp_path, STORES).root
+    first = store / "consumequeue" / "Plain" / "0" / "00000000000000000000"
+    first.with_name(f"{first.stat().st_size:020d}").write_bytes(bytes(first.stat().st_size))
+    whole = contents(store)
+    assert nr.open(store).repair(tmp_path / "new").is_whole
+    copied = contents(tmp_path / "new")
+    assert {path: copied.get(path) for path in whole if path not in NOT_COPIED} == {
+        path: content for path, content in whole.items() if path not in NOT_COPIED
+    }
+
+
 @pytest.mark.parametrize("is_cut", [False, True])
 def test_a_group_after_the_end_of_its_queue(tmp_path: Path, is_cut: bool) -> None:
     """New messages get no queue offset that a group has passed, if the end of the log is lost. Else the topic was created again."""

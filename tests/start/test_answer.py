@@ -13,9 +13,10 @@ from support.own_stores import NAMES
 from support.sentences import names_by_kind, not_translated
 
 import native_reader as nr
-from native_reader.log.recovery import Line
+from native_reader.log.recovery import Line, recovery_begins
 from native_reader.start import BETTER_NOT, BUT, ENGLISH, KINDS, NO, UNKNOWN, YES, Start, lines_of, may_start, recovered
 from native_reader.start.reasons import Harm
+from native_reader.writing.checkpoint import checkpoint
 from rmqstore.chinese.start import CHINESE
 
 
@@ -90,6 +91,15 @@ def test_it_says_which_messages_a_start_deletes(killed: Path) -> None:
     (values,) = (dict(reason.said.values) for reason in start.reasons)
     offsets = nr.open(killed).messages(mode="DROPMALFORMED", columns="physical_offset").to_table()["physical_offset"].to_pylist()
     assert values["messages"] == sum(offset >= values["offset"] for offset in offsets) > 0
+
+
+def test_a_killed_broker_begins_with_the_newest_segment_that_it_dispatched_from(killed: Path) -> None:
+    """5.5.0 after a kill: also with the segment whose first record is the next one to dispatch."""
+    bases = sorted(int(path.name) for path in (killed / "commitlog").iterdir())
+    for dispatched, begins in ((bases[2] - 1, bases[1]), (bases[2], bases[2]), (bases[2] + 1, bases[2])):
+        (killed / "checkpoint").write_bytes(checkpoint(0, 0, 0, dispatched=dispatched))
+        (files,) = nr.open(killed).stores
+        assert recovery_begins(files, Line.V55) == begins
 
 
 def test_damage_before_the_part_that_a_broker_checks_stays(killed: Path) -> None:
