@@ -16,7 +16,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,7 +66,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 """Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""
 TIMED = ("followed", "kills", "spark", "jobs", "repaired", "brokers", "starts")
 """Parts whose tests wait for brokers and Sparks, which must answer in time. They run one after another. The other parts only compute:
-they run beside these, one after another too, when a core is free."""
+they run beside these, one after another too, when a core is free; at last two at once, as the end of a part keeps one core only."""
 CROWDED = frozenset({"repaired", "brokers", "starts"})
 """Parts with three processes for each core. The other timed ones start Spark, whose Python workers must come within seconds."""
 READ = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore", "examples", "kernel", "tests", "setup.cfg")
@@ -115,7 +118,7 @@ def outcome(part: str, of: str, options: list[str], log: Path | None = None) -> 
     return f"passed in {spent}"
 
 
-def outcomes(parts: list[str], options: list[str], logs: Path | None) -> dict[str, str]:
+def outcomes(parts: Iterator[str], options: list[str], logs: Path | None) -> dict[str, str]:
     """Run these parts, one after another."""
     found = {}
     for part in parts:
@@ -130,6 +133,13 @@ def outcomes(parts: list[str], options: list[str], logs: Path | None) -> dict[st
     return found
 
 
+def taken_from(waiting: deque[str]) -> Iterator[str]:
+    """Each part that no lane has taken yet."""
+    with contextlib.suppress(IndexError):
+        while True:
+            yield waiting.popleft()
+
+
 def main(arguments: list[str]) -> int:
     at = arguments.index("--") if "--" in arguments else len(arguments)
     asked, options = arguments[:at] or list(PARTS), arguments[at + 1 :]
@@ -138,18 +148,19 @@ def main(arguments: list[str]) -> int:
         return 2
     timed = [part for part in TIMED if part in asked]
     computing = [part for part in asked if part not in timed]
-    begun = time.monotonic()
+    waiting, begun = deque(computing), time.monotonic()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as lanes:
-        logs = Path(folder) if timed and computing else None
-        running = [lanes.submit(outcomes, parts, options, logs) for parts in (timed, computing)]
+        logs = Path(folder) if len(asked) > 1 else None
+        drawn = chain(timed, taken_from(waiting)), taken_from(waiting)
+        running = [lanes.submit(outcomes, parts, options, logs) for parts in drawn]
         try:
             found = {part: how for lane in running for part, how in lane.result().items()}
         except KeyboardInterrupt:
             STOPPED.set()
             raise
     print(f"\n==== the sweep: {time.monotonic() - begun:.0f} s")
-    for part, how in found.items():
-        print(f"  {part:8} {how}")
+    for part in (*timed, *computing):
+        print(f"  {part:8} {found[part]}")
     return int(any(how.startswith("FAILED") for how in found.values()))
 
 

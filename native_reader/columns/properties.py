@@ -87,10 +87,6 @@ class PropertyColumns:
         kept = np.flatnonzero(np.append(chosen, -1)[places] == self._odd)
         return PropertyColumns(self._cut, self._field_of[chosen], places[kept], [self._parsed[each] for each in kept.tolist()])
 
-    def has(self, name: str) -> bool:
-        """Whether a row of the chunk has that property, perhaps none of these. Cheaper than `single`."""
-        return bool((self._cut.places[name] >= 0).any()) or any(name in row for row in self._parsed)
-
     def single(self, name: str) -> pa.Array:
         """The values of one property; null where absent."""
         tokens, count = self._cut.tokens, len(self._field_of)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 FOLLOW, DRAIN = "follow", "drain"
+EVERY = "500 milliseconds"
+"""Without a pause, each batch has a few messages, and two queries take both cores from the broker they follow."""
 BEGUN_WITHIN = 300.0
 TRIES = 20
 _LATE = "Timed out while waiting for the Python worker to connect back"
@@ -181,7 +183,7 @@ def _drive(store: Path, home: Path, columns: str, beginnings: list[str]) -> None
     for command in _commands(queries):
         if command == FOLLOW:
             _await_store(store)
-            queries += [_query(spark, store, home / beginning, columns, beginning) for beginning in beginnings]
+            queries += [_query(spark, store, home / beginning, columns, beginning, processingTime=EVERY) for beginning in beginnings]
         elif command == DRAIN:
             while queries:
                 queries.pop().stop()
@@ -210,7 +212,7 @@ def _session(home: Path) -> SparkSession:
     return session
 
 
-def _query(spark: SparkSession, store: Path, home: Path, columns: str, beginning: str, **trigger: bool) -> StreamingQuery:
+def _query(spark: SparkSession, store: Path, home: Path, columns: str, beginning: str, **trigger: Any) -> StreamingQuery:
     import rmqstore_spark
 
     own = spark.newSession()  # queries that share a registered source can break it when both start at once (docs/streaming.md)
@@ -218,7 +220,7 @@ def _query(spark: SparkSession, store: Path, home: Path, columns: str, beginning
     options = {"columns": columns, "startingOffsets": beginning}
     stream = own.readStream.format("rocketmq-store").options(**options).load(str(store)).writeStream
     stream = stream.foreachBatch(_kept(home / "out")).option("checkpointLocation", str(home / "checkpoint"))
-    return (stream.trigger(**trigger) if trigger else stream).start()
+    return stream.trigger(**trigger).start()
 
 
 def _kept(out: Path) -> Callable[[DataFrame, int], None]:

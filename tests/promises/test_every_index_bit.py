@@ -138,6 +138,7 @@ def bytes_read(predicate: Predicate, access: str) -> set[tuple[str, int]]:
 def check(cases: list[Case]) -> Counter[str]:
     counts: Counter[str] = Counter()
     asked_for = {(predicate, access): bytes_read(predicate, access) for predicate in PREDICATES for access in ("auto", "trust")}
+    assert max(map(len, asked_for.values())) > 64 * len(INDEXES), "no read was seen"
     for number, (what, files, byte) in enumerate(cases):
         matters = {how for how, asked in asked_for.items() if byte is None or byte in asked or number % 50 == 0}
         predicate, truth = PREDICATES[number % len(PREDICATES)], TRUTH[number % len(PREDICATES)]

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -100,6 +100,8 @@ class Life:
         self._job: subprocess.Popen[bytes] | None = None
         self._begins: dict[str, int] | None = None
         self._stop = threading.Event()
+        self._noted: list[dict[str, Any]] = []
+        self._heard = 0
         home.mkdir()
 
     def run(self) -> Counter[str]:
@@ -249,14 +251,17 @@ class Life:
         return dict(json.loads((self._home / f"checkpoint/offsets/{batch}").read_text().splitlines()[-1]))
 
     def _notes(self) -> list[dict[str, Any]]:
-        try:
-            lines = (self._home / "notes").read_text().splitlines(keepends=True)
-        except FileNotFoundError:
-            return []
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        """All notes so far. What was read before is kept: a poll is not the time to read it all again."""
+        with suppress(FileNotFoundError), (self._home / "notes").open("rb") as notes:
+            notes.seek(self._heard)
+            whole, end, _ = notes.read().rpartition(b"\n")
+            self._heard += len(whole) + len(end)
+            self._noted += map(json.loads, whole.splitlines())
+        return self._noted
 
     def _last_note(self, since: int) -> str:
-        return next(iter((self._notes()[since:] or [{"": ""}])[-1]))
+        notes = self._notes()
+        return next(iter(notes[-1])) if len(notes) > since else ""
 
     def _deaths(self) -> int:
         return sum("died" in note for note in self._notes())
