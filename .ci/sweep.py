@@ -66,7 +66,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 """Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""
 TIMED = ("followed", "kills", "spark", "jobs", "repaired", "brokers", "starts")
 """Parts whose tests wait for brokers and Sparks, which must answer in time. They run one after another. The other parts only compute:
-they run beside these, one after another too, when a core is free; at last two at once, as the end of a part keeps one core only."""
+they run beside these, one after another too, when a core is free. Later two of them run at once: at its end, a part uses only one core."""
 CROWDED = frozenset({"repaired", "brokers", "starts"})
 """Parts with three processes for each core. The other timed ones start Spark, whose Python workers must come within seconds."""
 READ = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore", "examples", "kernel", "tests", "setup.cfg")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FOLLOW, DRAIN = "follow", "drain"
 EVERY = "500 milliseconds"
-"""Without a pause, each batch has a few messages, and two queries take both cores from the broker they follow."""
+"""Without a pause, each batch has only a few messages, and two queries take both cores from the broker they follow."""
 BEGUN_WITHIN = 300.0
 TRIES = 20
 _LATE = "Timed out while waiting for the Python worker to connect back"

@@ -251,7 +251,7 @@ class Life:
         return dict(json.loads((self._home / f"checkpoint/offsets/{batch}").read_text().splitlines()[-1]))
 
     def _notes(self) -> list[dict[str, Any]]:
-        """All notes so far. What was read before is kept: a poll is not the time to read it all again."""
+        """All notes so far. Each is read from the file only once, because this is asked a hundred times in a second."""
         with suppress(FileNotFoundError), (self._home / "notes").open("rb") as notes:
             notes.seek(self._heard)
             whole, end, _ = notes.read().rpartition(b"\n")
