@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from rocketmq import Java, ended
 from support.effort import WHOLE
 
-SECONDS = 25 if WHOLE else 5
+SECONDS = 15 if WHOLE else 5
 RATE = 20_000
 SEGMENT = 16 << 20
 COLUMNS = ["physical_offset", "topic", "body", "properties"]

@@ -24,7 +24,7 @@ from rocketmq import SMALL_FILES, VERSIONS, Broker, ended
 import native_reader as nr
 
 RATE = 200
-ROUNDS, QUIET, BETWEEN = 2, 20.0, 4.0
+ROUNDS, QUIET, BETWEEN = 2, 10.0, 4.0
 KILLED, STOPPED = "killed", "stopped"
 SMALL, USUAL = 1 << 20, 1 << 30
 """Segments: many of them, or one that is nearly all unwritten, as those of brokers are."""

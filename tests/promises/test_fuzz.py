@@ -27,7 +27,7 @@ def run(check: Callable[[int], fuzz.Checked], option: str, shard: int, logs: int
 @pytest.mark.sweep
 @pytest.mark.parametrize("shard", range(4))
 def test_stores_changed_at_random(shard: int) -> None:
-    run(fuzz.check, "", shard, at_effort(50, 5_000))
+    run(fuzz.check, "", shard, at_effort(50, 2_500))
 
 
 @pytest.mark.kernel
@@ -41,5 +41,5 @@ def test_both_kernels_cut_properties_changed_at_random() -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("shard", range(4))
 def test_both_kernels_read_records_changed_at_random(shard: int) -> None:
-    """About 55 inputs in each log: 1,000 in each shard, and 1,100,000 in a sweep."""
-    run(fuzz.check_kernels, " --kernels", shard, at_effort(20, 5_000))
+    """About 55 inputs in each log: 1,000 in each shard, and 550,000 in a sweep."""
+    run(fuzz.check_kernels, " --kernels", shard, at_effort(20, 2_500))

@@ -179,14 +179,14 @@ def test_a_summary_changes_no_rows(tmp_path_factory: pytest.TempPathFactory) -> 
     @sampled(200)
     @given(st.data())
     def changes_nothing(data: st.DataObject) -> None:
-        files = data.draw(queued_stores())
+        files, summary = data.draw(queued_stores()), tmp_path_factory.mktemp("summary")
         for _ in range(3):
             predicate = data.draw(selective())
             scanned = AccessRead(files, predicate, "scan")
-            covered = AccessRead(files, predicate, "auto", summary=tmp_path_factory.mktemp("summary"))
+            covered = AccessRead(files, predicate, "auto", summary=summary)
             assert covered.rows == scanned.rows, str(predicate)
             assert not any("summary" in line for line in covered.run.report.scanned)
-            known = AccessRead(files, predicate, "auto", summary=tmp_path_factory.mktemp("summary"), columns=KNOWN)
+            known = AccessRead(files, predicate, "auto", summary=summary, columns=KNOWN)
             assert known.rows == scanned.rows, str(predicate)
             ways["summary alone"] += "summary alone" in known.ways
             for way in ("cases", "summary", "not by summary"):

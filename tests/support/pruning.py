@@ -1,11 +1,12 @@
-"""Reads of one store with a given `access`, and predicates of which many select some rows."""
+"""Reads of one store with a given `access`, which bytes they ask for, and predicates of which many select some rows."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -16,11 +17,15 @@ from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, all_of
 from native_reader.scan.run import Run
+from native_reader.testing.memory import MemoryFile
 from support.queued_stores import TAGS, TOPICS
 from support.stores import Files, in_memory
 
 _WHICH = Projection(("physical_offset", "inner_index", "topic", "tags"))
 _START = 1_700_000_000_000_000
+_READ = MemoryFile._read
+_IDENTITY = 64
+"""A file's identity in memory is that of so many of its first bytes."""
 
 
 def identities(batches: Iterable[pa.RecordBatch]) -> Counter[tuple[int, int | None]]:
@@ -45,7 +50,7 @@ class AccessRead:
         summary: Path | None = None,
         columns: Sequence[str] | None = None,
     ) -> None:
-        """`summary`: an empty folder. A summary of the store is written there first, and used. `columns`: those that are returned."""
+        """`summary`: a folder, where a summary of the store is written if there is none, and used. `columns`: those that are returned."""
         memory = in_memory(files)  # gone without a reference
         if summary is not None:
             nr.open(memory.url).index(summary)
@@ -64,6 +69,22 @@ class AccessRead:
             yield "after all" if after_all else split.access
         yield from (line.rpartition(": ")[2] for line in self.run.report.scanned)
         yield from (f"not by {why}" for _, why in self.plan.skipped)
+
+
+def bytes_read(files: Files, names: Collection[str], predicate: Predicate, access: str) -> set[tuple[str, int]]:
+    """The bytes of these files that a read asks for. It cannot be changed by the others."""
+    asked = {(name, byte) for name in names for byte in range(_IDENTITY)}
+
+    def read(file: MemoryFile, offset: int, view: memoryview) -> int:
+        got = _READ(file, offset, view)
+        if (name := file.uri.partition("://")[2].partition("/")[2]) in names:
+            asked.update((name, byte) for byte in range(offset, offset + got))
+        return got
+
+    with mock.patch.object(MemoryFile, "_read", read):
+        AccessRead(files, predicate, access)
+    assert len(asked) > _IDENTITY * len(names), "no read was seen"
+    return asked
 
 
 @st.composite
