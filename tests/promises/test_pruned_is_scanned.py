@@ -157,7 +157,7 @@ SPECS = {
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", thinned(SPECS, 3))
 def test_on_stores_of_the_writer(name: str, tmp_path: Path) -> None:
-    spec = StoreSpec(bytes=6 << 20, mapped_file_size_commit_log=1 << 20, mapped_file_size_consume_queue=4000, index=False, rare=0.05)
+    spec = StoreSpec(bytes=4 << 20, mapped_file_size_commit_log=1 << 20, mapped_file_size_consume_queue=4000, index=False, rare=0.05)
     write_store(tmp_path / "store", replace(spec, **SPECS[name]))
     _compare(nr.open(tmp_path / "store"), wanted=12)
 

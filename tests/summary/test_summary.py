@@ -305,14 +305,16 @@ def test_one_folder_serves_several_stores(small: tuple[Path, Path], tmp_path: Pa
 @pytest.mark.parametrize("part", range(4))
 def test_a_flipped_bit_anywhere_in_a_part_changes_no_rows(small: tuple[Path, Path], part: int) -> None:
     store, folder = small
-    whole = rows_of(store, topic="T1", access="scan"), rows_of(store, keys="k3", access="scan")
+    questions: list[dict[str, Any]] = [{"topic": "T1"}, {"keys": "k3"}]
+    whole = [rows_of(store, access="scan", **question) for question in questions]
     path = sorted(folder.iterdir())[part]
     content = path.read_bytes()
     places = range(len(content)) if WHOLE else sorted(Random(1).sample(range(len(content)), 10))
     for place in places:
         path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
         pieces._metadata.cache_clear()
-        assert (rows_of(store, topic="T1", summary=folder), rows_of(store, keys="k3", summary=folder)) == whole, (path.name, place)
+        which = place // 8 % 2
+        assert rows_of(store, summary=folder, **questions[which]) == whole[which], (path.name, place)
 
 
 def test_a_part_that_is_deleted_after_planning_is_replaced_by_a_scan(small: tuple[Path, Path]) -> None:
