@@ -445,6 +445,15 @@ class Chains:
         """Which of these slots, as the file has them from `begin` on, do not have their newest entry."""
         return _numbers(self._own.differing(slots.view(np.uint8), begin))
 
+    def entries(self, hashes: Numbers, offsets: Numbers, seconds: Numbers, first: int) -> tuple[Bytes, int]:
+        """These keys as the file has them, each leading to the newest one before it; and how many are the first ones of their slots."""
+        found, begun = self._own.entries(*map(_bytes_of, (hashes, offsets, seconds)), first)
+        return np.frombuffer(found, np.uint8), begun
+
+    def slots(self) -> Bytes:
+        """All slots, as the file has them."""
+        return np.frombuffer(self._own.slots(), np.uint8)
+
     def newest(self, slot: int) -> int:
         """The newest entry of a slot, 0 for none."""
         return int(self._own.newest(slot))

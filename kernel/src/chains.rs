@@ -47,6 +47,32 @@ impl Chains {
         Ok(PyByteArray::new(py, &places))
     }
 
+    /// These keys as entries of the file, each leading to the newest one before it; and how many are the first ones of their slots.
+    ///
+    /// Columns of int64, native byte order. `seconds`: since the file's begin. `first`: the number of the first entry.
+    fn entries<'py>(
+        &mut self,
+        py: Python<'py>,
+        hashes: &Bound<'py, PyAny>,
+        offsets: &Bound<'py, PyAny>,
+        seconds: &Bound<'py, PyAny>,
+        first: i32,
+    ) -> PyResult<(Array<'py>, usize)> {
+        let (hashes, offsets, seconds) = (Bytes::of(hashes)?, Bytes::of(offsets)?, Bytes::of(seconds)?);
+        let newest = &mut self.newest;
+        let (entries, begun) = py.detach(|| {
+            let keys = hashes.numbers().zip(offsets.numbers()).zip(seconds.numbers());
+            entries_of(newest, keys.map(|((hash, offset), seconds)| (hash as i32, offset, seconds as i32)), first)
+        });
+        Ok((PyByteArray::new(py, &entries), begun))
+    }
+
+    /// The slots, as the file has them.
+    fn slots<'py>(&self, py: Python<'py>) -> Array<'py> {
+        let slots: Vec<u8> = py.detach(|| self.newest.iter().flat_map(|newest| newest.to_be_bytes()).collect());
+        PyByteArray::new(py, &slots)
+    }
+
     /// The newest entry of a slot, 0 for none.
     fn newest(&self, slot: usize) -> PyResult<i32> {
         self.newest.get(slot).copied().ok_or_else(no_such_slot)
@@ -80,6 +106,21 @@ fn wrong_of(newest: &mut [i32], content: &[u8], first: i32) -> Vec<u8> {
         u8::from(wrong)
     };
     entries.iter().map(is_wrong).collect()
+}
+
+fn entries_of(newest: &mut [i32], keys: impl Iterator<Item = (i32, i64, i32)>, first: i32) -> (Vec<u8>, usize) {
+    let slots = i32::try_from(newest.len()).unwrap_or_default();
+    let (mut entries, mut begun) = (Vec::with_capacity(keys.size_hint().0 * ENTRY), 0);
+    for ((hash, offset, seconds), number) in keys.zip(first..) {
+        let slot = hash.checked_rem_euclid(slots).and_then(|slot| newest.get_mut(slot as usize));
+        let previous = slot.map_or(0, |slot| std::mem::replace(slot, number));
+        begun += usize::from(previous == 0);
+        entries.extend_from_slice(&hash.to_be_bytes());
+        entries.extend_from_slice(&offset.to_be_bytes());
+        entries.extend_from_slice(&seconds.to_be_bytes());
+        entries.extend_from_slice(&previous.to_be_bytes());
+    }
+    (entries, begun)
 }
 
 /// How many of these entries, as the file has them, are of keys, if all of them are exactly the next keys, with entries of tags among
@@ -176,6 +217,18 @@ mod tests {
         assert_eq!(newest[1], 6);
         assert_eq!(wrong_of(&mut newest, &[entry(3, 0).as_slice(), &[0; 19]].concat(), i32::MAX), [0]);
         assert_eq!(wrong_of(&mut [], &right, 1), [1; 5]);
+    }
+
+    #[test]
+    fn what_is_made_is_right() {
+        let mut newest = vec![0; 7];
+        let keys = [(1, 100, 2), (2, 100, 2), (8, 1 << 40, 3), (i32::MAX, -1, -1)];
+        let (entries, begun) = entries_of(&mut newest, keys.into_iter(), 1);
+        assert_eq!(begun, 2);
+        assert_eq!(newest, [0, 4, 2, 0, 0, 0, 0]);
+        assert_eq!(entries[40..60], [&8_i32.to_be_bytes()[..], &(1_i64 << 40).to_be_bytes(), &[0, 0, 0, 3], &[0, 0, 0, 1]].concat());
+        assert_eq!(wrong_of(&mut [0; 7], &entries, 1), [0; 4]);
+        assert_eq!(entries_of(&mut [], keys.into_iter(), 1).1, 4);
     }
 
     #[test]

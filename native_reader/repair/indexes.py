@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from native_reader import kernel
 from native_reader.plan.beside import Sides
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.repair.kept_keys import KeptKeys, Keys, indexed
@@ -18,7 +19,7 @@ from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 from native_reader.verify.records import RecordReader, within
 from native_reader.verify.sides import QueueNumbering
-from native_reader.writing.index import IndexFiles
+from native_reader.writing.index import IndexFiles, Linking, NumpyLinking
 
 _MOST_HELD = 1 << 18
 """Records and keys that are in memory at once."""
@@ -51,11 +52,15 @@ def write_index_of(kept: KeptKeys, segments: Iterable[Segment], holes: Sequence[
 
 
 def _write(pieces: Iterable[Keys], folder: str, shape: IndexShape) -> int:
-    index = IndexFiles(folder, shape.slots, shape.entries)
+    index = IndexFiles(folder, shape.slots, shape.entries, _linking)
     for keys in pieces:
         index.put(*keys)
     index.close()
     return index.full_timestamp
+
+
+def _linking(slots: int) -> Linking:
+    return kernel.chains(slots) or NumpyLinking(slots)
 
 
 def _merged(kept: KeptKeys, made: Keys, holes: Sequence[Hole]) -> Iterator[Keys]:

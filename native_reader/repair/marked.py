@@ -32,6 +32,8 @@ _PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
 _KEYS = "keys"
 _AT_ONCE = 1 << 16
 """Records that are compared with queues at once: each time looks into every queue."""
+_AHEAD = 8 << 20
+"""Bytes of what was read in one part, and not compared yet."""
 
 
 class Numbering:
@@ -60,7 +62,8 @@ class MarkedLog:
         self.scan = how.scan(files, ("delay_level",))
         delays = np.array((0, *(how.sizes or FileSizes()).delays), np.int64)
         reading = partial(_MarkedSplit, self._numbering, delays, None if kept is None else kept.with_tags)
-        self.run = Run(self.scan.plan(), options.projection(), how.jobs, progress=how.progress, reading=reading)
+        jobs = max(how.jobs - 1, 1)  # another one compares what they read, and that takes half of the time
+        self.run = Run(self.scan.plan(), options.projection(), jobs, progress=how.progress, reading=reading, ahead=_AHEAD)
 
     @property
     def queues(self) -> list[tuple[str, int]]:

@@ -41,8 +41,9 @@ class Run:
         progress: Watch = False,
         *,
         reading: Callable[..., Reading] = Reading,
+        ahead: int | None = None,
     ) -> None:
-        self._plan, self._projection, self._jobs, self._made = plan, projection, jobs, reading
+        self._plan, self._projection, self._jobs, self._made, self._ahead = plan, projection, jobs, reading, ahead
         self._meter = Meter(progress, sum(split.work for split in plan.splits))
         self._at_end, self._begun = at_end, False
         self._shared = Shared()
@@ -81,7 +82,7 @@ class Run:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         splits = self._plan.splits
-        if self._jobs == 1:
+        if self._jobs == 1 and self._ahead is None:
             for reading in map(self._reading, splits):
                 try:
                     yield from reading
@@ -89,7 +90,7 @@ class Run:
                     self._note(reading)
         else:
             parts = (part for split in splits for part in self._parts(split))
-            yield from side_by_side(map(self._reading, parts), self._jobs, self._note, self._meter.look)
+            yield from side_by_side(map(self._reading, parts), self._jobs, self._note, self._meter.look, most=self._ahead)
         if self._at_end is not None:
             self._at_end(sum(report.rows for report in self._reports))
 

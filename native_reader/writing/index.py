@@ -5,21 +5,57 @@ from __future__ import annotations
 import datetime as dt
 import os
 import struct
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 _ENTRY: Final = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
+_SLOT: Final = np.dtype(">i4")
 _HEADER: Final = 40
 
 
-class IndexFiles:
-    """Writes index files; each holds at most `entries - 1` keys, because entry 0 is unused."""
+class Linking(Protocol):
+    """Makes the entries of one file. Each leads to the newest one before it in its slot."""
 
-    def __init__(self, directory: str | os.PathLike[str], slots: int, entries: int) -> None:
+    def entries(
+        self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], seconds: NDArray[np.int64], first: int
+    ) -> tuple[NDArray[np.uint8], int]:
+        """These keys as the file has them, and how many are the first ones of their slots. `first`: the number of the first entry."""
+
+    def slots(self) -> NDArray[np.uint8]:
+        """All slots as the file has them."""
+
+
+class NumpyLinking:
+    """Linking without the compiled kernel."""
+
+    def __init__(self, slots: int) -> None:
+        self._newest: NDArray[np.int32] = np.zeros(slots, np.int32)
+
+    def entries(
+        self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], seconds: NDArray[np.int64], first: int
+    ) -> tuple[NDArray[np.uint8], int]:
+        """As `Linking` says."""
+        entries = np.empty(len(hashes), dtype=_ENTRY)
+        entries["hash"], entries["offset"], entries["seconds"] = hashes, offsets, seconds
+        previous = entries["previous"] = _linked(hashes % len(self._newest), first, self._newest)
+        return entries.view(np.uint8), int(np.count_nonzero(previous == 0))
+
+    def slots(self) -> NDArray[np.uint8]:
+        """As `Linking` says."""
+        return self._newest.astype(_SLOT).view(np.uint8)
+
+
+class IndexFiles:
+    """Writes index files; each holds at most `entries - 1` keys, because entry 0 is unused. `linking`: for a number of slots."""
+
+    def __init__(
+        self, directory: str | os.PathLike[str], slots: int, entries: int, linking: Callable[[int], Linking] = NumpyLinking
+    ) -> None:
         self._directory, self._slots, self._entries = os.fspath(directory), slots, entries
-        self._table: NDArray[np.int32] = np.zeros(slots, dtype=np.int32)
+        self._new_links, self._links = linking, linking(slots)
         self._file = -1
         self._created = 0  # the time in the newest file's name, in milliseconds
         self._count, self._used = 1, 0
@@ -49,19 +85,16 @@ class IndexFiles:
                 self.files -= 1
 
     def _put(self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], times: NDArray[np.int64]) -> None:
-        previous = chained(hashes % self._slots, self._count, self._table)
-        self._used += int(np.count_nonzero(previous == 0))
-        entries = np.empty(len(hashes), dtype=_ENTRY)
-        entries["hash"], entries["offset"] = hashes, offsets
-        entries["previous"] = previous
         # A new file starts with its predecessor's end as begin, and corrects it only after its first entry.
         begin = np.full(len(times), times[0] if self._count == 1 else self._begin[0])
         begin[0] = self._begin[0]
-        entries["seconds"] = np.where(begin > 0, np.clip((times - begin) // 1000, 0, 2**31 - 1), 0)
+        seconds = np.where(begin > 0, np.clip((times - begin) // 1000, 0, 2**31 - 1), 0)
+        entries, begun = self._links.entries(hashes, offsets, seconds, self._count)
+        self._used += begun
         if self._count == 1:
             self._begin = (int(times[0]), int(offsets[0]))
         self._end = (int(times[-1]), int(offsets[-1]))
-        os.pwrite(self._file, entries.tobytes(), _HEADER + 4 * self._slots + _ENTRY.itemsize * self._count)
+        os.pwrite(self._file, entries.data, _HEADER + 4 * self._slots + _ENTRY.itemsize * self._count)
         self._count += len(hashes)
         self.keys += len(hashes)
 
@@ -69,7 +102,7 @@ class IndexFiles:
         if self._file >= 0:
             self._finish()
             self.full_timestamp = self._end[0]
-            self._table[:] = 0
+            self._links = self._new_links(self._slots)
         os.makedirs(self._directory, exist_ok=True)
         self._created = max(now, self._created + 1)
         moment = dt.datetime.fromtimestamp(self._created / 1000, dt.UTC)
@@ -84,21 +117,22 @@ class IndexFiles:
         header = struct.pack(">qqqqii", self._begin[0], self._end[0], self._begin[1], self._end[1], self._used, self._count)
         os.pwrite(self._file, header, 0)
         if self._count > 1:
-            used = np.flatnonzero(self._table)
+            slots = self._links.slots()
+            used = np.flatnonzero(slots.view(_SLOT))
             if len(used) * 16 > self._slots:
-                os.pwrite(self._file, self._table.astype(">i4").tobytes(), _HEADER)
+                os.pwrite(self._file, slots.data, _HEADER)
             else:
-                self._sparse(used)
+                self._sparse(slots, used)
         os.close(self._file)
         self._ends.append((self._path, self._end[1]))
 
-    def _sparse(self, used: NDArray[np.intp]) -> None:
+    def _sparse(self, slots: NDArray[np.uint8], used: NDArray[np.intp]) -> None:
         """Write only pages with a used slot, so that an almost empty file stays sparse."""
         for page in np.unique(used // 1024).tolist():
-            os.pwrite(self._file, self._table[page * 1024 : (page + 1) * 1024].astype(">i4").tobytes(), _HEADER + 4096 * page)
+            os.pwrite(self._file, slots[page * 4096 : (page + 1) * 4096].data, _HEADER + 4096 * page)
 
 
-def chained(slots: NDArray[np.int64], first: int, table: NDArray[np.int32]) -> NDArray[np.int64]:
+def _linked(slots: NDArray[np.int64], first: int, table: NDArray[np.int32]) -> NDArray[np.int64]:
     """The number of the entry before each of these in the chain of its slot, or 0.
 
     `first`: the number of the first of them. `table`: the newest entry of each slot; it then leads to these.

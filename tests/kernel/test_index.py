@@ -1,7 +1,9 @@
-"""Chains and keys of index files are compared in the same way by both kernels and by plain Python."""
+"""Chains and keys of index files are compared, and entries made, in the same way by both kernels and by plain Python."""
 
 from __future__ import annotations
 
+import itertools
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ from native_reader import kernel
 from native_reader.layout.index_entry import INDEX_ENTRY
 from native_reader.verify.chains import NumpyChains
 from native_reader.verify.keys import numpy_indexed
+from native_reader.writing.index import Linking, NumpyLinking
 
 Pieces = Sequence[Sequence[tuple[int, int]]]
 """Hash and previous entry of each entry."""
@@ -80,6 +83,47 @@ def test_compiled_chains_are_the_plain_ones(case: tuple[int, Pieces]) -> None:
         chains = kernel.chains(case[0])
     assert chains is not None
     assert passed(chains, *case) == plain(*case)
+
+
+KeysOfFile = tuple[int, list[list[tuple[int, int, int]]]]
+"""A number of slots, and pieces of keys: hash, offset and seconds."""
+one_key = st.tuples(st.integers(0, 20) | st.just(2**31 - 1), st.integers(0, 2**63 - 1), st.integers(0, 2**31 - 1))
+keys_of_file = st.tuples(st.integers(1, 9), st.lists(st.lists(one_key, min_size=1), max_size=4))
+
+
+def written(linking: Linking, slots: int, pieces: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[bytes, int, bytes]:
+    content, begun, number = b"", 0, 1
+    for piece in pieces:
+        entries, first_ones = linking.entries(*np.array(piece, np.int64).reshape(-1, 3).T, number)
+        content, begun, number = content + entries.tobytes(), begun + first_ones, number + len(piece)
+    return content, begun, linking.slots().tobytes()
+
+
+def plainly_written(slots: int, pieces: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[bytes, int, bytes]:
+    newest, content = [0] * slots, b""
+    for number, (hashed, offset, seconds) in enumerate(itertools.chain.from_iterable(pieces), start=1):
+        content += struct.pack(">iqii", hashed, offset, seconds, newest[hashed % slots])
+        newest[hashed % slots] = number
+    return content, sum(map(bool, newest)), struct.pack(f">{slots}i", *newest)
+
+
+@pytest.mark.sweep
+@sampled(1000)
+@given(keys_of_file)
+def test_numpy_entries_are_the_plain_ones(case: KeysOfFile) -> None:
+    assert written(NumpyLinking(case[0]), *case) == plainly_written(*case)
+
+
+@pytest.mark.kernel
+@pytest.mark.sweep
+@sampled(1000)
+@given(keys_of_file)
+def test_compiled_entries_are_the_plain_ones(case: KeysOfFile) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, kernel.COMPILED)
+        linking = kernel.chains(case[0])
+    assert linking is not None
+    assert written(linking, *case) == plainly_written(*case)
 
 
 Keys = tuple[list[list[int]], list[tuple[int, int, int]], list[tuple[int, int]], int]
