@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_right() {
+    fn made_entries_lead_to_the_newest_one_before_them() {
         let mut newest = vec![0; 7];
         let keys = [(1, 100, 2), (2, 100, 2), (8, 1 << 40, 3), (i32::MAX, -1, -1)];
         let (entries, begun) = entries_of(&mut newest, keys.into_iter(), 1);

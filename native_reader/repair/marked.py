@@ -62,8 +62,9 @@ class MarkedLog:
         self.scan = how.scan(files, ("delay_level",))
         delays = np.array((0, *(how.sizes or FileSizes()).delays), np.int64)
         reading = partial(_MarkedSplit, self._numbering, delays, None if kept is None else kept.with_tags)
-        jobs = max(how.jobs - 1, 1)  # another one compares what they read, and that takes half of the time
-        self.run = Run(self.scan.plan(), options.projection(), jobs, progress=how.progress, reading=reading, ahead=_AHEAD)
+        # To compare what is read takes as long as to read it, in one thread more. Of a rate, each reader has its share.
+        readers = how.jobs if how.max_read_rate is not None else max(how.jobs - 1, 1)
+        self.run = Run(self.scan.plan(), options.projection(), readers, progress=how.progress, reading=reading, ahead=_AHEAD)
 
     @property
     def queues(self) -> list[tuple[str, int]]:

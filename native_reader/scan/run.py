@@ -43,6 +43,7 @@ class Run:
         reading: Callable[..., Reading] = Reading,
         ahead: int | None = None,
     ) -> None:
+        """`ahead`: how many bytes of batches may wait in each part. With it, a thread reads also for one job."""
         self._plan, self._projection, self._jobs, self._made, self._ahead = plan, projection, jobs, reading, ahead
         self._meter = Meter(progress, sum(split.work for split in plan.splits))
         self._at_end, self._begun = at_end, False

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from support.effort import WHOLE, at_effort
-from support.pruning import AccessRead
+from support.pruning import AccessRead, bytes_read
 from support.queued_stores import dispatched, numbered
 from support.stores import Files
 
@@ -137,6 +137,13 @@ def test_every_cut_and_swap_of_the_queues() -> None:
     counts = check(Random(1).sample(cases, len(cases) // at_effort(50, 1)))
     assert counts["scanned after all"] < counts["cases"]
     assert counts["rows hidden by a changed hash"] == 0
+
+
+@pytest.mark.parametrize("access", ["auto", "trust"])
+def test_any_read_asks_for_all_queues(access: str) -> None:
+    """So no bit can be left out for a condition, but a bit needs only some conditions if its byte has all."""
+    everything = {(name, byte) for name in QUEUES for byte in range(used(name))}
+    assert all(everything <= bytes_read(FILES, QUEUES, predicate, access) for predicate in PREDICATES)
 
 
 def test_in_this_store_a_flipped_bit_can_lead_to_another_record() -> None:

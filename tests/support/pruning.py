@@ -1,4 +1,4 @@
-"""Reads of one store with a given `access`, which bytes they ask for, and predicates of which many select some rows."""
+"""Reads of one store with a given `access`, the bytes that they ask for, and predicates of which many select some rows."""
 
 from __future__ import annotations
 
