@@ -445,9 +445,12 @@ class Chains:
         """Which of these slots, as the file has them from `begin` on, do not have their newest entry."""
         return _numbers(self._own.differing(slots.view(np.uint8), begin))
 
-    def entries(self, hashes: Numbers, offsets: Numbers, seconds: Numbers, first: int) -> tuple[Bytes, int]:
-        """These keys as the file has them, each leading to the newest one before it; and how many are the first ones of their slots."""
-        found, begun = self._own.entries(*map(_bytes_of, (hashes, offsets, seconds)), first)
+    def entries(self, hashes: Numbers, offsets: Numbers, times: Numbers, begin: int, first: int) -> tuple[Bytes, int]:
+        """These keys as the file has them, each leading to the newest one before it; and how many are the first ones of their slots.
+
+        `begin`: the time from which the file's times count. `first`: the number of the first entry.
+        """
+        found, begun = self._own.entries(*map(_bytes_of, (hashes, offsets, times)), begin, first)
         return np.frombuffer(found, np.uint8), begun
 
     def slots(self) -> Bytes:
@@ -486,7 +489,7 @@ def _called(name: str, *arguments: object) -> Any:
 
 
 def _bytes_of(numbers: NDArray[Any]) -> Bytes:
-    return numbers.astype(np.int64).view(np.uint8)
+    return np.ascontiguousarray(numbers, np.int64).view(np.uint8)
 
 
 def _numbers(content: bytearray) -> Numbers:

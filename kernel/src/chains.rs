@@ -7,6 +7,8 @@ use pyo3::types::PyByteArray;
 
 /// An entry: hash i4, offset i8, seconds i4, previous i4, all big-endian.
 const ENTRY: usize = 20;
+/// The slots of so many entries are brought into the caches together. The table of a file has 20 MB.
+const TOGETHER: usize = 256;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Chains>()?;
@@ -49,28 +51,33 @@ impl Chains {
 
     /// These keys as entries of the file, each leading to the newest one before it; and how many are the first ones of their slots.
     ///
-    /// Columns of int64, native byte order. `seconds`: since the file's begin. `first`: the number of the first entry.
+    /// Columns of int64, native byte order. `begin`: the time from which the file's times count. `first`: the number of the first entry.
     fn entries<'py>(
         &mut self,
         py: Python<'py>,
         hashes: &Bound<'py, PyAny>,
         offsets: &Bound<'py, PyAny>,
-        seconds: &Bound<'py, PyAny>,
+        times: &Bound<'py, PyAny>,
+        begin: i64,
         first: i32,
     ) -> PyResult<(Array<'py>, usize)> {
-        let (hashes, offsets, seconds) = (Bytes::of(hashes)?, Bytes::of(offsets)?, Bytes::of(seconds)?);
+        let (hashes, offsets, times) = (Bytes::of(hashes)?, Bytes::of(offsets)?, Bytes::of(times)?);
         let newest = &mut self.newest;
         let (entries, begun) = py.detach(|| {
-            let keys = hashes.numbers().zip(offsets.numbers()).zip(seconds.numbers());
-            entries_of(newest, keys.map(|((hash, offset), seconds)| (hash as i32, offset, seconds as i32)), first)
+            let keys = hashes.numbers().zip(offsets.numbers()).zip(times.numbers());
+            entries_of(newest, keys.map(|((hash, offset), time)| (hash as i32, offset, seconds_of(time, begin))), first)
         });
         Ok((PyByteArray::new(py, &entries), begun))
     }
 
     /// The slots, as the file has them.
-    fn slots<'py>(&self, py: Python<'py>) -> Array<'py> {
-        let slots: Vec<u8> = py.detach(|| self.newest.iter().flat_map(|newest| newest.to_be_bytes()).collect());
-        PyByteArray::new(py, &slots)
+    fn slots<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        PyByteArray::new_with(py, size_of_val(self.newest.as_slice()), |slots| {
+            for (slot, newest) in slots.as_chunks_mut().0.iter_mut().zip(&self.newest) {
+                *slot = newest.to_be_bytes();
+            }
+            Ok(())
+        })
     }
 
     /// The newest entry of a slot, 0 for none.
@@ -91,36 +98,69 @@ fn differing_of(newest: &[i32], slots: &[[u8; 4]]) -> Vec<u8> {
 
 fn wrong_of(newest: &mut [i32], content: &[u8], first: i32) -> Vec<u8> {
     let (entries, _) = content.as_chunks::<ENTRY>();
-    let mut number = first;
-    // Processors divide numbers of 32 bits faster. No check has more slots than those have.
-    let slots = i32::try_from(newest.len()).unwrap_or_default();
-    let is_wrong = |entry: &[u8; ENTRY]| {
-        let (Some(hash), Some(previous)) = (entry.first_chunk(), entry.last_chunk()) else { return 1 };
-        let (hash, previous) = (i32::from_be_bytes(*hash), i32::from_be_bytes(*previous));
-        let slot = hash.checked_rem_euclid(slots).and_then(|slot| newest.get_mut(slot as usize));
-        let wrong = hash < 0 || slot.as_deref() != Some(&previous);
-        if let Some(slot) = slot {
-            *slot = number;
-        }
-        number = number.wrapping_add(1);
-        u8::from(wrong)
-    };
-    entries.iter().map(is_wrong).collect()
+    let (mut wrong, mut number) = (Vec::with_capacity(entries.len()), first);
+    for entries in entries.chunks(TOGETHER) {
+        let hash_of = |entry: &[u8; ENTRY]| entry.first_chunk().map_or(-1, |hash| i32::from_be_bytes(*hash));
+        let slots = Slots::of(newest, entries.iter().map(hash_of));
+        wrong.extend(entries.iter().zip(slots.places()).map(|(entry, place)| {
+            let previous = entry.last_chunk().map(|previous| i32::from_be_bytes(*previous));
+            let slot = newest.get_mut(place);
+            let wrong = hash_of(entry) < 0 || slot.as_deref().copied() != previous;
+            if let Some(slot) = slot {
+                *slot = number;
+            }
+            number = number.wrapping_add(1);
+            u8::from(wrong)
+        }));
+    }
+    wrong
 }
 
-fn entries_of(newest: &mut [i32], keys: impl Iterator<Item = (i32, i64, i32)>, first: i32) -> (Vec<u8>, usize) {
-    let slots = i32::try_from(newest.len()).unwrap_or_default();
-    let (mut entries, mut begun) = (Vec::with_capacity(keys.size_hint().0 * ENTRY), 0);
-    for ((hash, offset, seconds), number) in keys.zip(first..) {
-        let slot = hash.checked_rem_euclid(slots).and_then(|slot| newest.get_mut(slot as usize));
-        let previous = slot.map_or(0, |slot| std::mem::replace(slot, number));
-        begun += usize::from(previous == 0);
-        entries.extend_from_slice(&hash.to_be_bytes());
-        entries.extend_from_slice(&offset.to_be_bytes());
-        entries.extend_from_slice(&seconds.to_be_bytes());
-        entries.extend_from_slice(&previous.to_be_bytes());
+fn entries_of(newest: &mut [i32], mut keys: impl Iterator<Item = (i32, i64, i32)>, first: i32) -> (Vec<u8>, usize) {
+    let (mut entries, mut begun, mut number) = (Vec::with_capacity(keys.size_hint().0 * ENTRY), 0, first);
+    let mut together = Vec::with_capacity(TOGETHER);
+    loop {
+        together.clear();
+        together.extend(keys.by_ref().take(TOGETHER));
+        if together.is_empty() {
+            return (entries, begun);
+        }
+        let slots = Slots::of(newest, together.iter().map(|(hash, ..)| *hash));
+        for ((hash, offset, seconds), place) in together.iter().zip(slots.places()) {
+            let previous = newest.get_mut(place).map_or(0, |slot| std::mem::replace(slot, number));
+            begun += usize::from(previous == 0);
+            number = number.wrapping_add(1);
+            let mut entry = [0; ENTRY];
+            entry[..4].copy_from_slice(&hash.to_be_bytes());
+            entry[4..12].copy_from_slice(&offset.to_be_bytes());
+            entry[12..16].copy_from_slice(&seconds.to_be_bytes());
+            entry[16..].copy_from_slice(&previous.to_be_bytes());
+            entries.extend_from_slice(&entry);
+        }
     }
-    (entries, begun)
+}
+
+/// The slots of at most `TOGETHER` hashes.
+struct Slots([u32; TOGETHER]);
+
+impl Slots {
+    fn of(newest: &[i32], hashes: impl Iterator<Item = i32>) -> Slots {
+        // Processors divide numbers of 32 bits faster. No check has more slots than those have.
+        let slots = i32::try_from(newest.len()).unwrap_or_default();
+        let mut places = [u32::MAX; TOGETHER];
+        let mut seen = 0;
+        for (place, hash) in places.iter_mut().zip(hashes) {
+            *place = hash.checked_rem_euclid(slots).map_or(u32::MAX, |slot| slot as u32);
+            // These loads do not wait for each other, so the processor makes many at once.
+            seen |= newest.get(*place as usize).copied().unwrap_or_default();
+        }
+        std::hint::black_box(seen);
+        Slots(places)
+    }
+
+    fn places(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(|place| *place as usize)
+    }
 }
 
 /// How many of these entries, as the file has them, are of keys, if all of them are exactly the next keys, with entries of tags among

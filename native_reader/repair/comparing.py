@@ -51,18 +51,22 @@ def _parts(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _first_difference(one: str, other: str, start: int, stop: int) -> int | None:
-    """About where positions `[start, stop)` of two files differ first. What is a hole in both is not read."""
-    left, right = bytearray(_PIECE), bytearray(_PIECE)
+    """About where positions `[start, stop)` of two files differ first. Most of what is a hole in both is not read."""
+    left, right, zeros = bytearray(_PIECE), bytearray(_PIECE), bytes(_PIECE)
     with storage_of(one).open(one) as source, storage_of(other).open(other) as copy:
-        at = start
-        while (at := min(source.next_data(at), copy.next_data(at))) < stop:
+        at, may_be_hole = start, True
+        while at < stop:
+            # Asked only where it may be so: each answer waits for the file system, which is busy with writing the copy.
+            if may_be_hole and (data := min(source.next_data(at), copy.next_data(at))) > at:
+                at = data
+                continue
             count = min(_PIECE, stop - at)
             if count < _PIECE:
                 left, right = bytearray(count), bytearray(count)
             is_read = source.read_into(at, memoryview(left)) == copy.read_into(at, memoryview(right)) == count
             if not is_read or left != right:
                 return at
-            at += count
+            at, may_be_hole = at + count, left == zeros[:count]
     return None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from native_reader import kernel
 from native_reader.plan.beside import Sides
 from native_reader.records.walk import CHUNK, ReadWalk
-from native_reader.repair.kept_keys import KeptKeys, Keys, indexed
+from native_reader.repair.kept_keys import KeptKeys, Keys, indexed, joined
 from native_reader.repair.log_shape import Hole
 from native_reader.sides.index import LEAST_ROOM, index_files, room_of
 from native_reader.storage.broker_conf import FileSizes
@@ -68,8 +68,13 @@ def _merged(kept: KeptKeys, made: Keys, holes: Sequence[Hole]) -> Iterator[Keys]
     bounds, first = np.array([(hole.start, hole.stop) for hole in holes], np.int64).reshape(-1, 2), 0
     for keys in kept.pieces():
         stop = int(np.searchsorted(made.offset, keys.offset[-1]))
-        both = _joined([keys.where(~within(keys.offset, bounds)), made.where(np.arange(first, stop))])
-        yield both if first == stop else both.where(np.argsort(both.offset, kind="stable"))
+        has_lost = (np.diff(np.searchsorted(keys.offset, bounds)) > 0).any()
+        outside = keys.where(~within(keys.offset, bounds)) if has_lost else keys
+        if first == stop:
+            yield outside
+        else:
+            both = joined([outside, made.where(np.arange(first, stop))])
+            yield both.where(np.argsort(both.offset, kind="stable"))
         first = stop
     yield made.where(np.arange(first, len(made.offset)))
 
@@ -81,11 +86,7 @@ def _keys_in(holes: Sequence[Hole], segments: Iterable[Segment], end: int, *, wi
         for hole in holes if with_tags else ():
             if segment.base <= hole.start < segment.end:
                 found += _keys_of(segment, hole.start - segment.base, min(hole.stop, end) - segment.base, with_tags=True)
-    return _joined(found)
-
-
-def _joined(pieces: Sequence[Keys]) -> Keys:
-    return Keys._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
+    return joined(found)
 
 
 def _keys_of(segment: Segment, start: int, stop: int, *, with_tags: bool) -> Iterator[Keys]:

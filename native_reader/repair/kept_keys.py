@@ -5,7 +5,7 @@ So the log is not read once more for its keys, and these take no memory. If that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 
@@ -33,13 +33,19 @@ class Keys(NamedTuple):
 _WIDTH = 8 * len(Keys._fields)
 
 
+def joined(pieces: Sequence[Keys]) -> Keys:
+    """One after the other."""
+    return Keys._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
+
+
 class KeptKeys:
     """The keys of records in log order. `with_tags`: also those under which brokers since 5.5.0 index tags."""
 
     def __init__(self, path: str, *, with_tags: bool) -> None:
         self.with_tags, self._path = with_tags, path
         self._file: BinaryIO | None = None
-        self._size = 0
+        self._held, self._counts = list[Keys](), list[int]()
+        """Keys that are not in the file yet, and how many each piece in it has. A piece is one column after the other."""
         self.are_whole = True
         """Whether all keys are here."""
 
@@ -53,7 +59,7 @@ class KeptKeys:
         """Begin with the first record."""
         self._close()
         try:
-            self._file, self._size = disk.unnamed(self._path), 0
+            self._file, self._held, self._counts = disk.unnamed(self._path), [], []
         except OSError:
             self.forget()
 
@@ -61,24 +67,33 @@ class KeptKeys:
         """Add the keys of records. `counts`: how many each has."""
         if self._file is None:
             return
-        keys = np.column_stack([hashes, np.repeat(offsets, counts), np.repeat(times, counts)]).astype(np.int64)
+        self._held.append(Keys(hashes.astype(np.int64), np.repeat(offsets, counts), np.repeat(times, counts)))
+        if sum(len(each.hash) for each in self._held) >= _AT_ONCE:
+            self._write(self._file)
+
+    def _write(self, file: BinaryIO) -> None:
+        content = np.concatenate([column for columns in zip(*self._held, strict=True) for column in columns]).tobytes()
         try:
-            disk.put(self._file.fileno(), self._size, keys.tobytes())
-            self._size += keys.nbytes
+            disk.put(file.fileno(), sum(self._counts) * _WIDTH, content)
+            self._counts.append(len(content) // _WIDTH)
         except OSError:
             self.forget()
+        self._held.clear()
 
     def forget(self) -> None:
         """Free the room that they take."""
         self.are_whole = False
+        self._held.clear()
         self._close()
 
     def pieces(self) -> Iterator[Keys]:
-        """All of them."""
+        """All of them; no piece is empty."""
         assert self._file is not None, "not whole"
         self._file.seek(0)
-        while content := self._file.read(_AT_ONCE * _WIDTH):
-            yield Keys._make(np.ascontiguousarray(np.frombuffer(content, np.int64).reshape(-1, len(Keys._fields)).T))
+        for count in self._counts:
+            yield Keys._make(np.frombuffer(self._file.read(count * _WIDTH), np.int64).reshape(len(Keys._fields), -1))
+        if self._held and len((rest := joined(self._held)).hash):
+            yield rest
 
     def _close(self) -> None:
         if self._file is not None:

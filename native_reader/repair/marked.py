@@ -30,7 +30,7 @@ from native_reader.verify.marks import Marks, new_marker
 
 _PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
 _KEYS = "keys"
-_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 17
 """Records that are compared with queues at once: each time looks into every queue."""
 _AHEAD = 8 << 20
 """Bytes of what was read in one part, and not compared yet."""

@@ -203,7 +203,7 @@ def _starting(files: StoreFiles, survey: Survey, end: int) -> Future[Start]:
     damage, now = Damages.of(survey.wrong.damage or survey.reader.run.report.damage), time_ns() // 1_000_000
     thread = ThreadPoolExecutor(1)
     try:
-        return thread.submit(lambda: may_start(files, oldest_version(files), end, damage, now=now, reserved_hours=RESERVED))
+        return thread.submit(lambda: may_start(files, oldest_version(files), end, damage, checksums=True, now=now, reserved_hours=RESERVED))
     finally:
         thread.shutdown(wait=False)
 

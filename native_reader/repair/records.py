@@ -68,9 +68,13 @@ class Records(NamedTuple):
     by_time: Mask
     """Whether the code is a delivery time, which follows from the broker's settings."""
 
-    def where(self, which: Mask | Numbers) -> Records:
+    def where(self, which: Mask | Numbers | slice) -> Records:
         """Only these records."""
         return Records._make(column[which] for column in self)
+
+    def but(self, which: Mask) -> Records:
+        """All but these records."""
+        return self.where(~which) if which.any() else self
 
 
 def record_at(segments: Sequence[Segment], offset: int, size: int) -> tuple[bytes, RecordParts]:

@@ -66,6 +66,7 @@ def may_start(
     end: int,
     damage: Damages | None = None,
     *,
+    checksums: bool = False,
     now: int,
     reserved_hours: int,
     max_read_rate: int | None = None,
@@ -77,6 +78,7 @@ def may_start(
         version: The oldest version that can have written it; None if nothing shows one.
         end: Where its log ends.
         damage: All damage of the log, if it was read; else only what a broker would check is read.
+        checksums: Whether `damage` has all bodies with a wrong checksum. Else those are looked for where a broker does.
         now: In milliseconds since 1970: segments expire by it.
         reserved_hours: `fileReservedTime` of the broker.
         max_read_rate: The maximum number of bytes per second.
@@ -84,7 +86,7 @@ def may_start(
     lines = _lines_since(version)
     if any(segment.framing != PLAIN for segment in files.segments):
         return Start(UNKNOWN, (Reason(say("dledger")),), lines)
-    refusals, log = Refusals(files), RecoveredLog(files, end, damage, max_read_rate)
+    refusals, log = Refusals(files), RecoveredLog(files, end, damage, max_read_rate, checksums=checksums)
     of_all = [*_unknown_topics(files), *log.holes(), *expired_segments(files, now, reserved_hours)]
     reasons: dict[Line, list[Said]] = {}
     for line in lines:

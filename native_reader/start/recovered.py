@@ -27,10 +27,15 @@ _MOST_READ, _MOST_READ_SLOWLY = 16 << 30, 64 << 20
 
 
 class RecoveredLog:
-    """The log of a store, of which only what a broker would check is read. `damage`: all that it has, if that is known."""
+    """The log of a store, of which only what a broker would check is read.
 
-    def __init__(self, files: StoreFiles, end: int, damage: Damages | None, max_read_rate: int | None = None) -> None:
-        self._files, self._read, self._known = files, StoreRead(files, end), damage
+    `damage`: all that it has, if that is known. `checksums`: whether wrong checksums of bodies are among it.
+    """
+
+    def __init__(
+        self, files: StoreFiles, end: int, damage: Damages | None, max_read_rate: int | None = None, *, checksums: bool = False
+    ) -> None:
+        self._files, self._read, self._known, self._checksums = files, StoreRead(files, end), damage, checksums
         self._projection = Projection(
             ("physical_offset", "corrupt_reason"),
             PERMISSIVE,
@@ -84,15 +89,19 @@ class RecoveredLog:
     def _end_in(self, segment: Segment) -> int | None:
         """Where recovery would end in that segment; None if it goes on with the next."""
         if segment.base not in self._ends:
-            reading = self._reading(segment, verify_crc=True)
-            self._seen[segment.base] = Damages.of(reading.report.damage)
+            self._seen[segment.base] = self._damage_in(segment)
             self._ends[segment.base] = recovery_end(self._read.whole(segment), self._seen[segment.base])
         return self._ends[segment.base]
+
+    def _damage_in(self, segment: Segment) -> Damages:
+        if self._known is not None and self._checksums:
+            return self._known.where((self._known.starts >= segment.base) & (self._known.starts < segment.end))
+        return Damages.of(self._reading(segment, verify_crc=True).report.damage)
 
     def _messages(self, start: int, stop: int) -> int:
         """How many whole messages are at these offsets."""
         count = 0
-        for segment in self._files.segments:
+        for segment in self._files.segments if start < stop else ():
             if segment.base < stop and start < segment.end:
                 if segment.base not in self._offsets:
                     self._reading(segment, verify_crc=False)

@@ -20,9 +20,12 @@ class Linking(Protocol):
     """Makes the entries of one file. Each leads to the newest one before it in its slot."""
 
     def entries(
-        self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], seconds: NDArray[np.int64], first: int
+        self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], times: NDArray[np.int64], begin: int, first: int
     ) -> tuple[NDArray[np.uint8], int]:
-        """These keys as the file has them, and how many are the first ones of their slots. `first`: the number of the first entry."""
+        """These keys as the file has them, and how many are the first ones of their slots.
+
+        `begin`: the time from which the file's times count. `first`: the number of the first entry.
+        """
 
     def slots(self) -> NDArray[np.uint8]:
         """All slots as the file has them."""
@@ -35,11 +38,12 @@ class NumpyLinking:
         self._newest: NDArray[np.int32] = np.zeros(slots, np.int32)
 
     def entries(
-        self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], seconds: NDArray[np.int64], first: int
+        self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], times: NDArray[np.int64], begin: int, first: int
     ) -> tuple[NDArray[np.uint8], int]:
         """As `Linking` says."""
         entries = np.empty(len(hashes), dtype=_ENTRY)
-        entries["hash"], entries["offset"], entries["seconds"] = hashes, offsets, seconds
+        entries["hash"], entries["offset"] = hashes, offsets
+        entries["seconds"] = np.clip((times - begin) // 1000, 0, 2**31 - 1) if begin > 0 else 0
         previous = entries["previous"] = _linked(hashes % len(self._newest), first, self._newest)
         return entries.view(np.uint8), int(np.count_nonzero(previous == 0))
 
@@ -71,7 +75,8 @@ class IndexFiles:
         while start < len(hashes):
             if self._file < 0 or self._count == self._entries:
                 self._roll(int(times[start]))
-            end = min(len(hashes), start + self._entries - self._count)
+            # A new file starts with its predecessor's end as begin, and corrects it only after its first entry.
+            end = min(len(hashes), start + (1 if self._count == 1 else self._entries - self._count))
             self._put(hashes[start:end], offsets[start:end], times[start:end])
             start = end
 
@@ -85,11 +90,7 @@ class IndexFiles:
                 self.files -= 1
 
     def _put(self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], times: NDArray[np.int64]) -> None:
-        # A new file starts with its predecessor's end as begin, and corrects it only after its first entry.
-        begin = np.full(len(times), times[0] if self._count == 1 else self._begin[0])
-        begin[0] = self._begin[0]
-        seconds = np.where(begin > 0, np.clip((times - begin) // 1000, 0, 2**31 - 1), 0)
-        entries, begun = self._links.entries(hashes, offsets, seconds, self._count)
+        entries, begun = self._links.entries(hashes, offsets, times, self._begin[0], self._count)
         self._used += begun
         if self._count == 1:
             self._begin = (int(times[0]), int(offsets[0]))
@@ -118,17 +119,16 @@ class IndexFiles:
         os.pwrite(self._file, header, 0)
         if self._count > 1:
             slots = self._links.slots()
-            used = np.flatnonzero(slots.view(_SLOT))
-            if len(used) * 16 > self._slots:
+            if self._used * 16 > self._slots:
                 os.pwrite(self._file, slots.data, _HEADER)
             else:
-                self._sparse(slots, used)
+                self._sparse(slots)
         os.close(self._file)
         self._ends.append((self._path, self._end[1]))
 
-    def _sparse(self, slots: NDArray[np.uint8], used: NDArray[np.intp]) -> None:
+    def _sparse(self, slots: NDArray[np.uint8]) -> None:
         """Write only pages with a used slot, so that an almost empty file stays sparse."""
-        for page in np.unique(used // 1024).tolist():
+        for page in np.unique(np.flatnonzero(slots.view(_SLOT)) // 1024).tolist():
             os.pwrite(self._file, slots[page * 4096 : (page + 1) * 4096].data, _HEADER + 4096 * page)
 
 

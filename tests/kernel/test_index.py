@@ -33,7 +33,7 @@ def cases(draw: st.DrawFn) -> tuple[int, Pieces]:
     pieces = []
     for drawn in draw(st.lists(st.lists(entries, min_size=1, max_size=12), max_size=4)):
         piece = []
-        for hashed, wrong in drawn:
+        for hashed, wrong in drawn * draw(st.sampled_from([1, 1, 60])):
             piece.append((hashed, newest.get(hashed % slots, 0) if wrong is None else wrong))
             newest[hashed % slots] = number
             number += 1
@@ -85,23 +85,25 @@ def test_compiled_chains_are_the_plain_ones(case: tuple[int, Pieces]) -> None:
     assert passed(chains, *case) == plain(*case)
 
 
-KeysOfFile = tuple[int, list[list[tuple[int, int, int]]]]
-"""A number of slots, and pieces of keys: hash, offset and seconds."""
-one_key = st.tuples(st.integers(0, 20) | st.just(2**31 - 1), st.integers(0, 2**63 - 1), st.integers(0, 2**31 - 1))
-keys_of_file = st.tuples(st.integers(1, 9), st.lists(st.lists(one_key, min_size=1), max_size=4))
+KeysOfFile = tuple[int, int, list[list[tuple[int, int, int]]]]
+"""A number of slots, the time from which the file's times count, and pieces of keys: hash, offset and time."""
+one_key = st.tuples(st.integers(0, 20) | st.just(2**31 - 1), st.integers(0, 2**63 - 1), st.integers(-5000, 2**61))
+one_piece = st.lists(one_key, min_size=1) | st.integers(1, 600).map(lambda count: [(at % 77, at, 9 * at) for at in range(count)])
+keys_of_file = st.tuples(st.integers(1, 99), st.integers(-1, 5000), st.lists(one_piece, max_size=4))
 
 
-def written(linking: Linking, slots: int, pieces: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[bytes, int, bytes]:
+def written(linking: Linking, slots: int, begin: int, pieces: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[bytes, int, bytes]:
     content, begun, number = b"", 0, 1
     for piece in pieces:
-        entries, first_ones = linking.entries(*np.array(piece, np.int64).reshape(-1, 3).T, number)
+        entries, first_ones = linking.entries(*np.array(piece, np.int64).reshape(-1, 3).T, begin, number)
         content, begun, number = content + entries.tobytes(), begun + first_ones, number + len(piece)
     return content, begun, linking.slots().tobytes()
 
 
-def plainly_written(slots: int, pieces: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[bytes, int, bytes]:
+def plainly_written(slots: int, begin: int, pieces: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[bytes, int, bytes]:
     newest, content = [0] * slots, b""
-    for number, (hashed, offset, seconds) in enumerate(itertools.chain.from_iterable(pieces), start=1):
+    for number, (hashed, offset, time) in enumerate(itertools.chain.from_iterable(pieces), start=1):
+        seconds = min(max((time - begin) // 1000, 0), 2**31 - 1) if begin > 0 else 0
         content += struct.pack(">iqii", hashed, offset, seconds, newest[hashed % slots])
         newest[hashed % slots] = number
     return content, sum(map(bool, newest)), struct.pack(f">{slots}i", *newest)
