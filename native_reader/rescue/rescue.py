@@ -128,7 +128,7 @@ def _start(files: StoreFiles, diagnosis: Diagnosis, exported: Exported, rate: in
         return None
     version, end = diagnosis.facts.get(STORE, {}).get("version_at_least"), dict(exported.ends)[files.uri]
     damage, now = Damages.of(exported.report.damage), time_ns() // 1_000_000
-    return may_start(files, version, end, damage, now=now, reserved_hours=RESERVED, max_read_rate=rate)
+    return may_start(files, version, end, damage, checksums=True, now=now, reserved_hours=RESERVED, max_read_rate=rate)
 
 
 def _write_pages(folder: Target, page: Document, pages: Mapping[str, Write]) -> None:

@@ -113,7 +113,10 @@ class RecoveredLog:
         """A segment that was read; the offsets of its whole messages are kept, in 8 bytes each."""
         reading = Reading(self._read.whole(segment), replace(self._projection, verify_crc=verify_crc))
         offsets = [batch.column(0).filter(_are_served(batch.column(1))).to_numpy(zero_copy_only=False) for batch in reading]
-        self._offsets[segment.base] = np.concatenate([np.empty(0, np.int64), *offsets])
+        whole = np.concatenate([np.empty(0, np.int64), *offsets])
+        if self._known is not None and self._checksums:
+            whole = whole[~np.isin(whole, self._known.where(self._known.are(CHECKSUM)).starts)]
+        self._offsets[segment.base] = whole
         return reading
 
     def _kept(self, stop: int) -> Iterator[Said]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +15,11 @@ from support.sentences import names_by_kind, not_translated
 
 import native_reader as nr
 from native_reader.log.recovery import Line, recovery_begins
+from native_reader.records.damages import Damages
+from native_reader.scan.read import Reading
 from native_reader.start import BETTER_NOT, BUT, ENGLISH, KINDS, NO, UNKNOWN, YES, Start, lines_of, may_start, recovered
 from native_reader.start.reasons import Harm
+from native_reader.storage.store import Segment
 from native_reader.writing.checkpoint import checkpoint
 from rmqstore.chinese.start import CHINESE
 
@@ -76,6 +80,36 @@ WHAT = {
 def test_which_brokers_refuse_an_empty_last_segment(killed: Path) -> None:
     damages.an_empty_last_segment(killed)
     assert [each.lines for each in answer_of(killed).reasons] == [(Line.V4, Line.V50)]
+
+
+LOG_DAMAGES = [*(each for each, (_, found) in WHAT.items() if found in ([], ["cut"])), damages.a_page_of_zeros_in_the_first_segment]
+
+
+@pytest.mark.parametrize("damage", LOG_DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("stopped", [False, True])
+def test_damage_that_is_known_with_its_checksums_is_not_read_again(
+    killed: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None], stopped: bool
+) -> None:
+    damage(killed)
+    if stopped:
+        (killed / "abort").unlink()
+    (files,) = nr.open(killed).stores
+    run = nr.open(killed).messages(mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, columns="topic").run()
+    deque(run, maxlen=0)
+    known, end = Damages.of(run.report.damage), nr.open(killed).diagnose().facts["commitlog"]["end_offset"]
+    expected = may_start(files, None, end, known, now=0, reserved_hours=72)
+    checked: list[bool] = []
+
+    def reading(log: recovered.RecoveredLog, segment: Segment, *, verify_crc: bool) -> Reading:
+        checked.append(verify_crc)
+        return read(log, segment, verify_crc=verify_crc)
+
+    read = recovered.RecoveredLog._reading
+    monkeypatch.setattr(recovered.RecoveredLog, "_reading", reading)
+    assert may_start(files, None, end, known, checksums=True, now=0, reserved_hours=72) == expected
+    assert not any(checked)
+    if "cut" not in kinds(expected):
+        assert not checked, "a message is counted, though none is cut"
 
 
 @pytest.mark.parametrize("damage", WHAT, ids=lambda damage: damage.__name__)
