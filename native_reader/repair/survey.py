@@ -137,24 +137,24 @@ class Survey:
         for begin, stop in _pieces(records.queue, 0):
             number = int(records.queue[begin])
             if number >= 0:
-                self._compare(self.reader.queues[number], records.where(slice(begin, stop)), is_doubtful[begin:stop])
+                is_doubtful[begin:stop] = self._compare(self.reader.queues[number], records.where(slice(begin, stop)))
         return is_doubtful
 
-    def _compare(self, key: tuple[str, int], records: Records, is_doubtful: Mask) -> None:
-        """Compare the records of one queue with its entries, and say which are doubtful."""
+    def _compare(self, key: tuple[str, int], records: Records) -> Mask:
+        """Compare the records of one queue with its entries. Returns which are doubtful."""
         queue = self.queues.get(key)
         if queue is None:
             queue = self.queues[key] = Survivors(self._old.all.get(key))
-        if queue.old is not None and queue.old.first is not None:  # records from before the topic was deleted and created again
-            slot, offset = queue.old.first
-            is_older = (records.slot >= slot) & (records.offset < offset)
-            if is_older.any():
-                own = np.flatnonzero(~is_older)
-                is_doubtful[own] = self._compared(key, queue, records.where(own))
-                return
-        is_doubtful[:] = self._compared(key, queue, records)
+        if queue.old is None or queue.old.first is None:
+            return self._compare_own(key, queue, records)
+        slot, offset = queue.old.first
+        is_older = (records.slot >= slot) & (records.offset < offset)  # from before the topic was deleted and created again
+        is_doubtful = np.zeros(len(is_older), np.bool_)
+        is_doubtful[~is_older] = self._compare_own(key, queue, records.but(is_older))
+        return is_doubtful
 
-    def _compared(self, key: tuple[str, int], queue: Survivors, records: Records) -> Mask:
+    def _compare_own(self, key: tuple[str, int], queue: Survivors, records: Records) -> Mask:
+        """The same for records that the queue may name."""
         is_doubtful = np.zeros(len(records.slot), np.bool_)
         for begin, stop in _pieces(records.slot, 1):
             run, first = records.where(slice(begin, stop)), int(records.slot[begin])
