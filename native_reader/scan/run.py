@@ -97,7 +97,7 @@ class Run:
 
     def _parts(self, split: Split) -> list[Split]:
         """Parts for several jobs. A user who allows no cuts inside a segment (large max_partition_bytes) gets none here either."""
-        is_cut = split.segment.size > self._plan.partition_bytes
+        is_cut = self._jobs > 1 and split.segment.size > self._plan.partition_bytes
         return cut(split, TUNING.part_of_a_job, split.share) if is_cut else [split]
 
     def _reading(self, split: Split) -> Reading:

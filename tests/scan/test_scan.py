@@ -7,6 +7,7 @@ import sys
 import tracemalloc
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,7 +17,9 @@ from support.tune import Tune
 
 import native_reader as nr
 from native_reader.columns.projection import Projection
+from native_reader.options import MessageOptions
 from native_reader.scan.read import Reading, Shared
+from native_reader.scan.run import Run
 from native_reader.testing.compression import COMPRESSED
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
@@ -209,3 +212,21 @@ def test_a_stopped_read_ends_with_its_chunk() -> None:
     assert list(batches) == []
     (account,) = reading.report.segments
     assert account.unread_bytes > 0
+
+
+@pytest.mark.parametrize(("jobs", "ahead"), [(1, None), (1, 1 << 20), (2, None)])
+def test_one_reader_ahead_does_not_cut_splits_as_several_do(tune: Tune, jobs: int, ahead: int | None) -> None:
+    """1 TiB was 73,728 readings, most of them of zeros: that took longer than all else that the plan of a repair does."""
+    tune(part_of_a_job=700)
+    store = InMemory(segments_of(*(Message(topic="t", body=bytes(500)) for _ in range(12))))
+    scan, options, made = store.messages(max_partition_bytes=2500), MessageOptions(), list[Reading]()
+
+    def reading(*arguments: Any) -> Reading:
+        made.append(Reading(*arguments))
+        return made[-1]
+
+    run = Run(scan.plan(), options.projection(), jobs, reading=reading, ahead=ahead)
+    assert pa.Table.from_batches(run).equals(scan.to_table())
+    splits = len(scan.plan().splits)
+    assert splits > 1
+    assert len(made) == splits if jobs == 1 else len(made) > splits
