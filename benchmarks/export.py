@@ -1,4 +1,6 @@
-"""Measures `export` on one core against reading the same rows, and against writing the same bytes.
+"""Measures `export` on one core against reading the same rows, and against writing the same bytes or, by pyarrow alone, the same table.
+
+`rescue` is measured against an export of its columns.
 
 Files are flushed to the disk, as in any export, so the disk can be what bounds a row; the second floor shows that.
 `--bytes 64MiB` for a quick check.
@@ -12,11 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from measure import MIB, by_kernel, parser_of, print_head, print_ratio, use_cores
 
 import native_reader as nr
+from native_reader.export.formats import FORMATS
+from native_reader.rescue.rescue import SAVED_COLUMNS
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
+from native_reader.tuning import TUNING
 
 WANTED = "≥ 0.8"
 
@@ -35,6 +41,31 @@ def into(target: Path, path: Path, to: str, **more: Any) -> Callable[[], object]
     def run() -> object:
         shutil.rmtree(target, ignore_errors=True)
         return nr.open(path).messages().export(target, to, **more).rows
+
+    return run
+
+
+def alone(target: Path, table: pa.Table, compression: str) -> Callable[[], None]:
+    """What of an export is pyarrow's work: the table is in memory, and written with the same options and row groups, and flushed."""
+    rows = max(1, len(table) * TUNING.export_buffer // table.nbytes)
+
+    def run() -> None:
+        with target.open("wb") as file:
+            writer = FORMATS["parquet"].writer(file, table.schema, compression, False)
+            for begin in range(0, len(table), rows):
+                writer.write(table.slice(begin, rows).to_batches())
+            writer.close()
+            os.fsync(file.fileno())
+
+    return run
+
+
+def rescue(target: Path, path: Path) -> Callable[[], object]:
+    """A rescue into an empty folder."""
+
+    def run() -> object:
+        shutil.rmtree(target, ignore_errors=True)
+        return nr.open(path).rescue(target)
 
     return run
 
@@ -64,12 +95,22 @@ def main() -> None:
             "topics": into(target, path, "parquet", compression="none", partition_by="topic"),
             "arrow": into(target, path, "arrow"),
             "jsonl": into(target, path, "jsonl"),
+            "rescued": into(target, path, "parquet", columns=SAVED_COLUMNS),
+            "rescue": rescue(target, path),
         }
-        times = by_kernel(arguments.rounds, works, {"raw": lambda: raw(folder / "raw", size)})
+        table = nr.open(path).messages().to_table()
+        others = {"raw": lambda: raw(folder / "raw", size)}
+        others |= {f"alone, {each}": alone(folder / "raw", table, each) for each in ("none", "zstd")}
+        times = by_kernel(arguments.rounds, works, others)
         what = f"{body} B bodies: reading ÷ export"
         print_ratio(f"{what} to uncompressed Parquet", times, "read", "none", WANTED)
         print_ratio(f"{what}, if writing and flushing raw bytes took no time", times, "read + raw", "none", WANTED)
         print_ratio(f"{what} to Parquet with zstd", times, "read", "zstd")
+        for each in ("none", "zstd"):
+            print_ratio(
+                f"{body} B bodies: the same table written by pyarrow alone ÷ export ({each})", times, f"alone, {each}", each, "≥ 0.9"
+            )
+        print_ratio(f"{body} B bodies: rescue ÷ export of its columns", times, "rescue", "rescued", "≤ 1.3")
         print_ratio(f"{what} to uncompressed Parquet by topic", times, "read", "topics")
         print_ratio(f"{what} to Arrow", times, "read", "arrow")
         print_ratio(f"{what} to JSON lines", times, "read", "jsonl")

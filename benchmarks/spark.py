@@ -29,7 +29,7 @@ from rmqstore_spark.columns import spark_schema
 from rmqstore_spark.source import RocketmqStore
 
 BIG, SMALL = 10 << 30, 100 << 20
-WANTED = {"1 KiB mixed": ("≥ 0.92", "≥ 1.0", "≥ 2"), "100 B mixed": ("≥ 0.85", "≥ 1.0", "≥ 2")}
+NAMES = ("1 KiB mixed", "100 B mixed")
 
 
 class Prebuilt(DataSource):
@@ -143,7 +143,7 @@ def read(spark: SparkSession, store: str | Path, **options: str) -> DataFrame:
     return spark.read.format(f"store-{nr.kernel_info().name}").options(**options).load(str(store))
 
 
-def full_scans(spark: SparkSession, store: str, name: str, arguments: argparse.Namespace, wanted: tuple[str, ...]) -> None:
+def full_scans(spark: SparkSession, store: str, name: str, arguments: argparse.Namespace) -> None:
     parquet = Path(f"{store}.spark.parquet")
     if not parquet.exists():
         read(spark, store).write.option("compression", "none").parquet(str(parquet))
@@ -157,9 +157,9 @@ def full_scans(spark: SparkSession, store: str, name: str, arguments: argparse.N
                 "Parquet": noop(lambda: spark.read.parquet(str(parquet))),
             },
         )
-    print_ratio(f"{name}: prebuilt batches ÷ ours", times, "prebuilt", "ours", wanted[0])
-    print_ratio(f"{name}: Spark's Parquet ÷ ours", times, "Parquet", "ours", wanted[1])
-    print_ratio(f"{name}: default columns ÷ heads", times, "ours", "heads", wanted[2])
+    print_ratio(f"{name}: prebuilt batches ÷ ours", times, "prebuilt", "ours", "≥ 0.96" if arguments.slots == 1 else "≥ 0.9")
+    print_ratio(f"{name}: Spark's Parquet ÷ ours", times, "Parquet", "ours", "≥ 1.0")
+    print_ratio(f"{name}: default columns ÷ heads", times, "ours", "heads", "≥ 2")
 
 
 def against_a_loop(spark: SparkSession, store: str, name: str) -> None:
@@ -219,8 +219,8 @@ def main() -> None:
     register_kernels(spark)
     print(f"`local[{arguments.slots}]`, Spark {spark.version}, {arguments.bytes // MIB:,} MiB")
     print_head()
-    for name, wanted in WANTED.items():
-        full_scans(spark, made(folder, name, arguments.bytes), name, arguments, wanted)
+    for name in NAMES:
+        full_scans(spark, made(folder, name, arguments.bytes), name, arguments)
     if arguments.slots == 1:
         against_a_loop(spark, made(folder, "1 KiB mixed", arguments.bytes), "1 KiB mixed")
         fixed_costs(spark, folder, arguments.rounds)

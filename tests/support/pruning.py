@@ -1,4 +1,4 @@
-"""Reads of one store with a given `access`, the bytes that they ask for, and predicates of which many select some rows."""
+"""Reads of a store by each way of access, which bytes they read, and random conditions that often match some rows."""
 
 from __future__ import annotations
 
