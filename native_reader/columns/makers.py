@@ -69,36 +69,34 @@ def constant_of(name: str) -> Maker:
 
 
 def born_host(chunk: Chunk) -> pa.Array:
-    return _hosts(chunk, "born_host", BORN_IPV6, born_host_at(chunk.records.starts))
+    return encoded_hosts(chunk, "born_host").cast(pa.string())
 
 
 def store_host(chunk: Chunk) -> pa.Array:
-    return _hosts(chunk, "store_host", STORE_IPV6, store_host_at(chunk.records.starts, chunk.heads))
-
-
-def _hosts(chunk: Chunk, field: str, family: int, places: NDArray[np.intp]) -> pa.Array:
-    """Formats each distinct host once, because a chunk has few."""
-    hosts = _host_texts(np.ascontiguousarray(chunk.heads[field])).cast(pa.string())
-    longer = np.flatnonzero(chunk.heads["sys_flag"] & family)
-    if not len(longer):
-        return hosts
-    others = _host_texts(at(chunk.rows.source.u8, "V20")[places[longer]].view("V20"))
-    return replaced(hosts, longer, others.cast(pa.string()))
+    return encoded_hosts(chunk, "store_host").cast(pa.string())
 
 
 def encoded_hosts(chunk: Chunk, field: str) -> pa.Array:
-    """The column of that name, dictionary-encoded: cheaper than all texts."""
-    made, family = {"born_host": (born_host, BORN_IPV6), "store_host": (store_host, STORE_IPV6)}[field]
-    if (chunk.heads["sys_flag"] & family).any():
-        return made(chunk).dictionary_encode()
-    return _host_texts(np.ascontiguousarray(chunk.heads[field]))
+    """The column of that name, dictionary-encoded. Each distinct host is formatted once, because a chunk has few."""
+    is_longer = chunk.heads["sys_flag"] & {"born_host": BORN_IPV6, "store_host": STORE_IPV6}[field] != 0
+    if not is_longer.any():
+        return _host_texts(np.ascontiguousarray(chunk.heads[field]))
+    starts = chunk.records.starts
+    places = born_host_at(starts) if field == "born_host" else store_host_at(starts, chunk.heads)
+    shorter = _host_texts(np.ascontiguousarray(chunk.heads[field][~is_longer]))
+    longer = _host_texts(at(chunk.rows.source.u8, "V20")[places[is_longer]].view("V20"))
+    indices = np.empty(len(is_longer), np.int32)
+    indices[~is_longer], indices[is_longer] = shorter.indices, longer.indices.to_numpy() + len(shorter.dictionary)
+    return pa.DictionaryArray.from_arrays(indices, pa.concat_arrays([shorter.dictionary, longer.dictionary]))
 
 
 def _host_texts(hosts: NDArray[np.void]) -> pa.Array:
-    width = hosts.dtype.itemsize
-    encoded = pa.Array.from_buffers(pa.binary(width), len(hosts), [None, pa.py_buffer(hosts)]).dictionary_encode()
-    texts = pa.array([host_text(host) for host in encoded.dictionary.to_pylist()], pa.string())
-    return pa.DictionaryArray.from_arrays(encoded.indices, texts)
+    width, buffer = hosts.dtype.itemsize, pa.py_buffer(hosts)
+    # Arrow finds distinct numbers several times as fast as distinct bytes.
+    alike = pa.int64() if width == 8 else pa.binary(width)
+    encoded = pa.Array.from_buffers(alike, len(hosts), [None, buffer]).dictionary_encode()
+    texts = [host_text(host) for host in encoded.dictionary.view(pa.binary(width)).to_pylist()]
+    return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, pa.string()))
 
 
 def _offset_ids(rows: Rows) -> pa.Array:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from native_reader.layout.arrays import order_of
 from native_reader.layout.record import Index, Mask
 from native_reader.summary.groups import GROUPS
 from native_reader.summary.part import FACTS, KEYS, RECORDS, Facts, schema_of_texts
@@ -18,6 +19,7 @@ from native_reader.summary.texts import TextCodes
 
 Place = tuple[bytes, int]
 Ints = NDArray[np.signedinteger[Any]]
+Narrow = NDArray[np.int32]
 
 
 class Seen(NamedTuple):
@@ -28,11 +30,11 @@ class Seen(NamedTuple):
     time: Ints
     queue_offset: Ints
     flags: Ints
-    place: Ints
+    place: Narrow
     opaque: Mask
     keyless: Mask
     key_row: Ints
-    key: Ints
+    key: Narrow
 
 
 _WIDE, _NARROW = np.empty(0, np.int64), np.empty(0, np.int32)
@@ -48,11 +50,11 @@ class Tables(NamedTuple):
 
 def tables_of(seen: Seen, places: Sequence[Place], texts: Mapping[str, TextCodes]) -> Tables:
     """The tables of a segment. `places`: topic and queue id by number. `texts`: by column."""
-    order: Index = np.argsort(seen.place, kind="stable")
+    order = order_of(seen.place)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     records = [column[order] for column in (seen.position, seen.size, seen.time, seen.queue_offset, seen.flags)]
-    by_hash = np.argsort(seen.key, kind="stable")
+    by_hash = order_of(seen.key)
     keys = [seen.key[by_hash], rank[seen.key_row[by_hash]]]
     others = {"records": pa.table(records, schema=RECORDS), "keys": pa.table(keys, schema=KEYS)}
     if texts:
