@@ -214,7 +214,7 @@ class _Pass:
             chunk = self._columns.chunk(rows)
             for _, batch in self._made.of(chunk):
                 for name in self._columns.names:
-                    self._texts[name].add(batch[name].dictionary_encode())
+                    self._texts[name].add(batch[name].dictionary_encode(null_encoding="encode"))
             for name in HOSTS:
                 self._texts[name].add(encoded_hosts(chunk, name))
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from native_reader.layout.arrays import order_of
 from native_reader.layout.record import Index, Mask
 from native_reader.summary.groups import GROUPS
-from native_reader.summary.part import FACTS, KEYS, RECORDS, Facts, schema_of_texts
+from native_reader.summary.part import FACTS, KEYS, RECORDS, Facts
 from native_reader.summary.pieces import KEYS_AT_ONCE, ROWS_AT_ONCE
 from native_reader.summary.texts import TextCodes
 
@@ -58,7 +58,7 @@ def tables_of(seen: Seen, places: Sequence[Place], texts: Mapping[str, TextCodes
     keys = [seen.key[by_hash], rank[seen.key_row[by_hash]]]
     others = {"records": pa.table(records, schema=RECORDS), "keys": pa.table(keys, schema=KEYS)}
     if texts:
-        others["texts"] = pa.table([codes.column(order) for codes in texts.values()], schema=schema_of_texts(texts))
+        others["texts"] = pa.table([codes.column(order) for codes in texts.values()], list(texts))
     return Tables(_groups(seen, order, places), others)
 
 
@@ -85,10 +85,13 @@ def write_groups(groups: pa.Table, facts: Facts, sink: object) -> None:
 
 
 def encoded(table: pa.Table) -> pa.Buffer:
-    """A Parquet file. Numbers are stored as small differences, texts as numbers of a list: few texts are different."""
-    is_text = pa.string() in table.schema.types
+    """A Parquet file. Numbers are stored as small differences, texts as numbers of a list: few texts are different.
+
+    Readers get plain texts: Arrow's own schema, which says that they are encoded, is left out.
+    """
+    is_text = any(map(pa.types.is_dictionary, table.schema.types))
     encoding = None if is_text else dict.fromkeys(table.column_names, "DELTA_BINARY_PACKED")
-    how: dict[str, Any] = {"compression": "zstd", "use_dictionary": is_text, "column_encoding": encoding}
+    how: dict[str, Any] = {"compression": "zstd", "use_dictionary": is_text, "column_encoding": encoding, "store_schema": not is_text}
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, row_group_size=KEYS_AT_ONCE if table.schema == KEYS else ROWS_AT_ONCE, **how)
     return sink.getvalue()

@@ -25,17 +25,19 @@ class TextCodes:
         """Whether there are few different values. If not, none is kept."""
 
     def add(self, encoded: pa.DictionaryArray) -> None:
-        """Add the texts of the next records."""
+        """Add the texts of the next records. A null is in the dictionary."""
         if not self.is_small:
             return
-        before = len(self._numbers)
-        numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in encoded.dictionary.to_pylist()]
-        self._characters += sum(map(len, list(self._numbers)[before:]))
-        self._codes.append(np.array([*numbers, _NULL], np.int32)[encoded.indices.fill_null(_NULL).to_numpy(zero_copy_only=False)])
+        before, codes = len(self._numbers), list[int]()
+        for text in encoded.dictionary.to_pylist():  # few
+            codes.append(_NULL if text is None else self._numbers.setdefault(text, len(self._numbers)))
+        if len(self._numbers) > before:
+            self._characters += sum(map(len, list(self._numbers)[before:]))
+        self._codes.append(np.array(codes, np.int32)[encoded.indices.to_numpy()])
         if len(self._numbers) > _MOST_VALUES or self._characters > _MOST_CHARACTERS:
             self._numbers, self._codes, self.is_small = {}, [], False
 
     def column(self, order: Index) -> pa.Array:
-        """The texts in another order."""
+        """The texts in another order, dictionary-encoded."""
         codes = np.concatenate([np.empty(0, np.int32), *self._codes])[order]
-        return pa.array(list(self._numbers), pa.string()).take(pa.array(codes, mask=codes == _NULL))
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes == _NULL), pa.array(list(self._numbers), pa.string()))
