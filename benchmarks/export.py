@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,13 @@ def made(folder: Path, body: int, size: int) -> Path:
     return path
 
 
-def into(target: Path, path: Path, to: str, **more: Any) -> Callable[[], object]:
+def into(target: Path, path: Path, to: str, columns: Sequence[str] | None = None, **more: Any) -> Callable[[], object]:
     """An export into an empty folder. Deleting the one before is part of the time, and takes little of it."""
 
     def run() -> object:
         shutil.rmtree(target, ignore_errors=True)
-        return nr.open(path).messages().export(target, to, **more).rows
+        scan = nr.open(path).messages() if columns is None else nr.open(path).messages(columns=columns)
+        return scan.export(target, to, **more).rows
 
     return run
 
