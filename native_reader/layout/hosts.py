@@ -11,11 +11,11 @@ from native_reader.layout.record import Bytes
 
 _HEX = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint16)
 _IPV4_MAPPED = bytes(10) + b"\xff\xff"
-_FEW = 4096
-"""The hosts whose texts are kept: most stores have fewer, and each chunk has many of them."""
+_MOST_KEPT = 4096
+"""So many hosts keep their texts: most stores have fewer, and each chunk has the same ones again."""
 
 
-@lru_cache(_FEW)
+@lru_cache(_MOST_KEPT)
 def host_text(host: bytes) -> str:
     """`address:port` from 4 or 16 address bytes and a 4-byte port; IPv6 is printed without `::`, as in Java."""
     address, port = host[:-4], int.from_bytes(host[-4:], "big", signed=True)

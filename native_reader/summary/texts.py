@@ -25,7 +25,7 @@ class TextCodes:
         """Whether there are few different values. If not, none is kept."""
 
     def add(self, encoded: pa.DictionaryArray) -> None:
-        """Add the texts of the next records. A null is in the dictionary."""
+        """Add the texts of the next records. If some have none, the dictionary has a null."""
         if not self.is_small:
             return
         before, codes = len(self._numbers), list[int]()
