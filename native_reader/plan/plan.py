@@ -224,7 +224,7 @@ class _Parts:
     def _add_covered(self, split: Split, covered: Covered) -> None:
         """Add a segment that a summary covers."""
         if covered.access in (SUMMARY, ALONE):
-            self.splits.append(replace(split, way=BySummary(covered.uri, covered.bytes / split.written, covered.rows, covered.access)))
+            self.splits.append(replace(split, way=BySummary(covered.uri, covered.bytes / split.written, covered.places, covered.access)))
         elif covered.access == SCAN:
             self.splits.append(replace(split, way=SCANNED))
         else:

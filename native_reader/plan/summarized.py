@@ -41,7 +41,7 @@ _NARROWED = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "store_times
 _OF_GROUP = GROUPS.names[1:]
 _SLICES = 16
 _MOST_GROUPS = 2_000
-_MOST_ROWS = 1_000
+_MOST_PLACES = 1_000
 _MOST_OFFSET = 2**63 - 1
 _MOST_MILLISECONDS = 2**62 // 1000
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -50,7 +50,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 class Covered(NamedTuple):
     """How a segment with a part is read. `uri`: its part. `access`: ALONE, SUMMARY, or SCAN if that costs less; None if nothing can match.
 
-    `records`, `bytes`: about how many are read. `rows`: of the part, those with a wanted key, if few.
+    `records`, `bytes`: about how many are read. `places`: where, if each has a wanted key, and they are few.
     """
 
     uri: str
@@ -58,7 +58,7 @@ class Covered(NamedTuple):
     records: int
     bytes: int
     costs: Costs
-    rows: tuple[int, ...] | None = None
+    places: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,12 +237,15 @@ def _covered_by_key(part: Part, topics: WantedTopics, segment: Segment) -> Cover
     """How a segment is read if each row has one of some keys: the part says now which records have one."""
     hits = _hits(part, topics, segment)
     groups = [group for group in _groups_with(part, hits, topics) if topics.may_match(group, segment)]
-    found = np.concatenate([np.empty(0, np.int64), *(_rows_of(group, hits, topics, segment) for group in groups)])
+    found = sum(len(_rows_of(group, hits, topics, segment)) for group in groups)
     mean = part.facts.record_bytes / max(1, part.facts.records)
-    costs = costs_of_positions(segment.uri, segment.size, part.facts.records, len(found), mean * len(found))
-    access = None if not len(found) else SCAN if costs.favor_scan else SUMMARY
-    rows = tuple(hits.tolist()) if len(hits) <= _MOST_ROWS else None
-    return Covered(f"{part.uri}.groups.parquet", access, len(found), round(mean * len(found)), costs, rows)
+    costs = costs_of_positions(segment.uri, segment.size, part.facts.records, found, mean * found)
+    access = None if not found else SCAN if costs.favor_scan else SUMMARY
+    places = None
+    if access == SUMMARY and found <= _MOST_PLACES:  # the read need not open the part again
+        positions, sizes = _records_of(part, groups, hits, topics, segment)
+        places, found = (*positions.tolist(), *sizes.tolist()), len(positions)
+    return Covered(f"{part.uri}.groups.parquet", access if found else None, found, round(mean * found), costs, places)
 
 
 def _covered_alone(part: Part, groups: Sequence[Group], topics: WantedTopics, segment: Segment) -> Covered | None:
@@ -321,26 +324,31 @@ def records_wanted(way: BySummary, store: str, segment: Segment, predicate: Pred
 
     With ALONE, only of the groups that are not known completely.
     """
+    if way.places is not None:
+        positions, sizes = np.array(way.places, np.int64).reshape(2, -1)
+        return positions, sizes
     part, topics = read_part(way.part, segment), WantedTopics(store, predicate)
+    hits = _hits(part, topics, segment)
+    groups = _groups_with(part, hits, topics) if topics.needs_key else groups_of(part, topics)
+    return _records_of(part, [each for each in groups if not (way.access == ALONE and each.is_known)], hits, topics, segment)
+
+
+def _records_of(part: Part, groups: Sequence[Group], hits: Numbers, topics: WantedTopics, segment: Segment) -> tuple[Numbers, Numbers]:
+    """The positions and sizes of the records of these groups that may match, in log order."""
+    asked = [(group, rows) for group in groups if len(rows := _rows_of(group, hits, topics, segment))]
+    if not asked:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    every = np.concatenate([rows for _, rows in asked])
     with reading_part():
-        hits, pieces = _hits(part, topics, segment) if way.rows is None else np.array(way.rows, np.int64), list[tuple[Group, Numbers]]()
-        groups = _groups_with(part, hits, topics) if topics.needs_key else groups_of(part, topics)
-        groups = [group for group in groups if not (way.access == ALONE and group.is_known)]
-        for group in groups:
-            rows = _rows_of(group, hits, topics, segment)
-            pieces += [(group, rows)] if len(rows) else []
-        if not pieces:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        every = np.concatenate([rows for _, rows in pieces])
         if not (topics.has_others or topics.has_keys):  # all records of a topic are alike
             positions, sizes = part.records_at(every, "position", "size")
             return _in_order(positions, sizes, segment)
         positions, sizes, times = part.records_at(every, "position", "size", "time")
-        chosen = np.zeros(len(every), np.bool_)
-        begin = 0
-        for group, rows in pieces:
-            each = slice(begin, begin := begin + len(rows))
-            chosen[each] = _may_match(group, topics, segment, (positions[each], times[each]), is_among(rows, hits))
+    chosen = np.zeros(len(every), np.bool_)
+    begin = 0
+    for group, rows in asked:
+        each = slice(begin, begin := begin + len(rows))
+        chosen[each] = _may_match(group, topics, segment, (positions[each], times[each]), is_among(rows, hits))
     return _in_order(positions[chosen], sizes[chosen], segment)
 
 

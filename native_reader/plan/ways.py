@@ -45,12 +45,12 @@ class SeenBefore:
 class BySummary:
     """The records that a part of a summary names. With ALONE, rows are made from the part if it has all their columns.
 
-    `part`: the URI of its file of groups. `rows`: those of its records that have a wanted key, if the plan looked for them.
+    `part`: the URI of its file of groups. `places`: the positions of the records, then their sizes, if the plan looked for them.
     """
 
     part: str
     share: float
-    rows: tuple[int, ...] | None = None
+    places: tuple[int, ...] | None = None
     access: str = SUMMARY
 
 

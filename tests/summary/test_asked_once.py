@@ -89,6 +89,19 @@ def test_a_footer_is_read_once(written: tuple[nr.Store, Path], monkeypatch: pyte
     assert len(read) == 3, "one for each part"
 
 
+def test_records_with_a_key_are_looked_up_by_the_plan_alone(written: tuple[nr.Store, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    store, folder = written
+    key = store.messages(topic="orders", where="uniq_key IS NOT NULL", columns="uniq_key").head(1)["uniq_key"][0].as_py()
+    opened = noted(monkeypatch, part.Part, "_opened")
+    scan = store.messages(msg_id=key, columns="topic,body", summary=folder, ending_physical_offset=3 * SEGMENT)
+    scan.plan()
+    assert [name for _, name in opened].count("records") == 1, "of the part that has the key"
+    planned = len(opened)
+    table = scan.to_table()
+    assert table["topic"].to_pylist() == ["orders"]
+    assert len(opened) == planned, "the read opens no part"
+
+
 def test_only_the_first_split_of_a_read_begins_with_a_small_piece(written: tuple[nr.Store, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     store, folder = written
     read = noted(monkeypatch, Extents, "groups")
