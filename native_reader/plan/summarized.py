@@ -324,9 +324,6 @@ def records_wanted(way: BySummary, store: str, segment: Segment, predicate: Pred
 
     With ALONE, only of the groups that are not known completely.
     """
-    if way.places is not None:
-        positions, sizes = np.array(way.places, np.int64).reshape(2, -1)
-        return positions, sizes
     part, topics = read_part(way.part, segment), WantedTopics(store, predicate)
     hits = _hits(part, topics, segment)
     groups = _groups_with(part, hits, topics) if topics.needs_key else groups_of(part, topics)
@@ -364,12 +361,11 @@ def _hits(part: Part, topics: WantedTopics, segment: Segment) -> Numbers:
     keys = {key for leaf in leaves(topics.predicate) for key in keys_of(leaf)}
     with reading_part():
         hits = part.rows_with(np.array([text_hash(key) for key in keys], np.int64))
-    begin = segment.base + segment.frame
-    offsets = [offset - begin for leaf in leaves(topics.predicate) for offset in offsets_of(leaf) if begin <= offset < segment.end]
-    if offsets:  # an id of this segment
-        with reading_part():
+        begin = segment.base + segment.frame
+        offsets = [offset - begin for leaf in leaves(topics.predicate) for offset in offsets_of(leaf) if begin <= offset < segment.end]
+        if offsets:  # an id of this segment
             (positions,) = part.records_at(np.arange(part.facts.records), "position")
-        hits = np.union1d(hits, np.flatnonzero(np.isin(positions, offsets)))
+            hits = np.union1d(hits, np.flatnonzero(np.isin(positions, offsets)))
     return hits
 
 

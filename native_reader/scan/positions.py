@@ -50,8 +50,11 @@ class SummaryRead(_PositionsRead):
         self._way = way
 
     def _narrowed(self) -> Iterator[Piece]:
-        try:
-            positions, sizes = records_wanted(self._way, self._split.store, self._split.segment, self._predicate)
-        except Unfit as reason:
-            raise Contradiction(f"the summary is not used: {reason}") from None
+        if self._way.places is not None:
+            positions, sizes = np.array(self._way.places, np.int64).reshape(2, -1)
+        else:
+            try:
+                positions, sizes = records_wanted(self._way, self._split.store, self._split.segment, self._predicate)
+            except Unfit as reason:
+                raise Contradiction(f"the summary is not used: {reason}") from None
         yield from self._at(positions, sizes, "a record is not where the summary has it")
