@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from native_reader.start import ENGLISH as START
 from native_reader.verify.codes import CODES
-from native_reader.verify.words import OWN as FOUND
+from native_reader.verify.words import ENGLISH as FOUND
 
 RESULTS = {
     "repair": "Repair",
@@ -50,7 +50,7 @@ RESULTS = {
         "configuration file when you repair."
     ),
     "result size": "Size:",
-    "size": "{data} of data, in files of {size}.",
+    "of data": "{data} of data, in files of {size}.",
 }
 TABLES = {
     "title lost": "Lost messages, by queue",
@@ -84,9 +84,7 @@ TABLES = {
     "offsets to": "{first:,} to {last:,}",
     "more ranges": "{first} and {count:,} more ranges",
     "more offsets": "{first} and {count:,} more",
-    "text": "{text}",
     "commas": "{first}, {second}",
-    "sentences": "{first}. {second}",
 }
 NEXT = {
     "seen by new": "Clients of 5.x that push or pull: nothing. So do clients of any version that subscribe to tags.",

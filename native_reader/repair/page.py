@@ -141,7 +141,7 @@ def _result(plan: RepairPlan) -> Iterator[Result]:
         yield _of("keys", Said("no index"))
     if plan.is_whole:
         yield _of("lost", Said("nothing lost"))
-    yield _of("size", say("size", data=size_of(plan.bytes_needed), size=size_of(plan.bytes_to_write)))
+    yield _of("size", say("of data", data=size_of(plan.bytes_needed), size=size_of(plan.bytes_to_write)))
 
 
 def _lost(facts: Mapping[str, Any]) -> list[Block]:

@@ -44,7 +44,7 @@ CHINESE = {
     "result keys": "Key：",
     "no index": "没有生成索引，因为没有文件说明索引文件的大小，因此无法按 key 查到旧消息。如需索引，修复时请指定 broker 的配置文件。",
     "result size": "大小：",
-    "size": "数据 {data}，文件共 {size}。",
+    "of data": "数据 {data}，文件共 {size}。",
     # Tables
     "title lost": "丢失的消息（按队列）",
     "title made": "日志中重建的部分",

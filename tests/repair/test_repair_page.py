@@ -19,7 +19,7 @@ from native_reader.markdown import lines_of
 from native_reader.repair_texts import ENGLISH
 from native_reader.start import ENGLISH as START
 from native_reader.text import say
-from native_reader.verify.words import OWN as FOUND
+from native_reader.verify.words import ENGLISH as FOUND
 from rmqstore.chinese.repair import CHINESE
 
 
@@ -63,3 +63,30 @@ def test_the_page_is_in_the_language_of_the_command(tmp_path: Path, command: tup
 def test_a_path_is_shown_as_it_is_and_ends_no_code(path: str, shown: str) -> None:
     page = Document(say("repair"), [Lines([say("store", uri=path)])], [])
     assert list(lines_of(page, ENGLISH))[2] == f"The store, which was only read: {shown}."
+
+
+@pytest.mark.parametrize(
+    ("content", "english", "chinese"),
+    [
+        (None, "is missing; its .bak can be read", "缺失；其 .bak 可读"),
+        (b"", "is empty; its .bak can be read", "为空；其 .bak 可读"),
+        (b"{]", "is not JSON at byte 1", "第 1 字节处不是 JSON"),
+        (b"[]", "expected an object, not a list", "应为对象，实际是列表"),
+        (b"{}", "expected the key 'filterDataByTopic'", "缺少键 'filterDataByTopic'"),
+    ],
+)
+def test_a_settings_file_without_use_has_a_line(tmp_path: Path, content: bytes | None, english: str, chinese: str) -> None:
+    """A broker that is killed while it writes one leaves only its backup."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    wrong_magic(store, Random(1))
+    settings = store / "config" / "consumerFilter.json"
+    settings.with_name("consumerFilter.json.bak").write_bytes(b'{"filterDataByTopic":{}}')
+    settings.unlink(missing_ok=True)
+    if content is not None:
+        settings.write_bytes(content)
+    for language, expected in (("en", english), ("zh", chinese)):
+        ended = run("repair", store, tmp_path / language, "--lang", language)
+        assert ended.code == 1, ended.err
+        lines = (tmp_path / language / "repair.md").read_text(encoding="utf-8").splitlines()
+        (line,) = (each for each in lines if each.startswith("- `config-damaged`"))
+        assert expected in line
