@@ -255,7 +255,8 @@ def _of_summary(summary: dict[str, Any] | None) -> Iterator[str]:
     if summary["bytes_known"]:
         yield f"  by summary {size_of(summary['bytes_known'])}, without reading the log: it has all columns of this read"
     if summary["segments"] and (summary["bytes"] or not summary["bytes_known"]):
-        matching = f"about {summary['records_wanted']:,} records ({size_of(summary['bytes_wanted'])}) match"
+        wanted = summary["records_wanted"]
+        matching = f"about {counted(wanted, 'record')} ({size_of(summary['bytes_wanted'])}) {'matches' if wanted == 1 else 'match'}"
         yield f"  by summary {size_of(summary['bytes'])}; the summary covers {counted(summary['segments'], 'segment')}; {matching}"
         costs = summary["costs"]
         yield f"             estimated cost: scan {size_of(costs['scan'])}, summary {size_of(costs['summary'])}"

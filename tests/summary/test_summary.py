@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -167,7 +168,9 @@ def test_a_key_reads_no_more_than_its_records(written: tuple[Path, Path]) -> Non
     store, folder = written
     end = 3 * (256 << 10)
     row = nr.open(store).messages(topic="orders", where="uniq_key IS NOT NULL", columns="uniq_key,record_size").head(1).to_pylist()[0]
-    run = nr.open(store).messages(topic="orders", msg_id=row["uniq_key"], summary=folder, ending_physical_offset=end).run()
+    scan = nr.open(store).messages(topic="orders", msg_id=row["uniq_key"], summary=folder, ending_physical_offset=end)
+    assert re.search(r"by summary .*; about 1 record \(\S+ \w+\) matches\n", str(scan.explain()))
+    run = scan.run()
     assert sum(map(len, run)) == 1
     assert run.report.bytes_read <= row["record_size"] + (1 << 10)
 
