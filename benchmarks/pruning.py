@@ -6,7 +6,6 @@ fifth of the log, one was deleted. With a JDK 17 and Maven, RocketMQ's store cla
 
 from __future__ import annotations
 
-import os
 import pickle
 import resource
 import shutil
@@ -22,7 +21,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "brokers"))
 
-from measure import GIB, MIB, by_kernel, interleaved, parser_of, print_head, print_ratio, store_at
+from measure import GIB, MIB, by_kernel, forget, interleaved, parser_of, print_head, print_ratio, store_at
 from rocketmq import Java, missing
 
 import native_reader as nr
@@ -123,20 +122,12 @@ def _when_cold(store: nr.Store, summary: Path, full: dict[str, Any]) -> None:
     for share, topic in (("1 %", "sessions"), ("3 %", "payments")):
         best = {}
         for what, how in (("scan", {"access": "scan"}), ("summary", {"summary": summary})) * 3:
-            _forget(*(Path(urlsplit(segment.uri).path) for segment in store.stores[0].segments), *summary.iterdir())
+            forget(*(Path(urlsplit(segment.uri).path) for segment in store.stores[0].segments), *summary.iterdir())
             begun = time.perf_counter()
             read(store, topic=topic, **how, **full)
             best[what] = min(time.perf_counter() - begun, best.get(what, 1e9))
         ratio = f"{best['summary'] / best['scan']:.3f} of its scan, {best['scan']:.2f} s"
         print(f"| not in memory: {share} of the records | {best['summary']:.2f} s | {ratio} | |", flush=True)
-
-
-def _forget(*files: Path) -> None:
-    """Drop the pages of these files from memory."""
-    for file in files:
-        with file.open("rb") as opened:
-            os.fsync(opened)  # pages that were not written to the disk yet would stay
-            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _write_summary(store: nr.Store, folder: Path) -> None:

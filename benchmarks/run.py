@@ -7,6 +7,7 @@ writer and kept in the folder. `--bytes 64MiB` for a quick check.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
 import statistics
 import subprocess
@@ -16,7 +17,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from measure import KERNELS, MIB, by_kernel, parser_of, print_head, print_ratio, print_row, store_at, use_cores, with_kernel
+from measure import (
+    KERNELS,
+    MIB,
+    by_kernel,
+    forget,
+    parser_of,
+    print_head,
+    print_ratio,
+    print_row,
+    seconds,
+    store_at,
+    use_cores,
+    with_kernel,
+)
 
 import native_reader as nr
 from native_reader.testing.spec import StoreSpec
@@ -129,6 +143,25 @@ def on_two_cores(folder: Path, size: int, rounds: int) -> None:
     use_cores(1)
 
 
+def from_the_disk(folder: Path, size: int, rounds: int) -> None:
+    """The log is not in memory before each read. A virtual disk may still have it in a cache of its own."""
+    if not hasattr(os, "posix_fadvise"):
+        print("a cold log is not measured: no page can be dropped here")
+        return
+    for name in ("1 KiB mixed", "100 B mixed"):
+        path = made(folder, name, size)
+        segments = sorted(Path(path, "commitlog").iterdir())
+        ours = {kernel: with_kernel(kernel, lambda path=path: consume(path)) for kernel in KERNELS}
+        works = {"cat": lambda segments=segments: subprocess.run(["cat", *segments], check=True, stdout=subprocess.DEVNULL)} | ours
+        times: dict[str, list[float]] = {which: [] for which in works}
+        for _ in range(rounds):
+            for which, work in works.items():
+                forget(*segments)
+                times[which].append(seconds(work))
+        compared = {kernel: {"cat": times["cat"], "scan": times[kernel]} for kernel in KERNELS}
+        print_ratio(f"{name}, not in memory: `cat` of the log ÷ default columns", compared, "cat", "scan", "≥ 0.9")
+
+
 def in_a_fresh_process(folder: Path, size: int, rounds: int) -> None:
     """Import and first batch: the compiled kernel must not make a small read slower."""
     if not Path("/proc/self/status").exists():
@@ -163,6 +196,7 @@ def main() -> None:
             against_parquet(sizes[0], name, *sizes[1:])
     against_inflate(*sizes)
     on_two_cores(*sizes)
+    from_the_disk(*sizes)
     in_a_fresh_process(*sizes)
 
 
