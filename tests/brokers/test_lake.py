@@ -25,8 +25,8 @@ import native_reader as nr
 
 HERE = Path(__file__).parents[2]
 PATIENCE = 600
-"""Of the first batch of a Spark. Beside two more tests, each with a broker, clients and a Spark, it came after 80 to 130 seconds on two
-slow cores, and once not within 180: nothing waited but for a core."""
+"""Seconds to the first batch of a Spark. On two slow cores, beside two more tests with a broker, clients and a Spark each, it took 80 to
+130, and twice more than 180. Its threads were not blocked: they waited for the processor."""
 DELTA = ("pyspark==4.2.0", "delta-spark==4.4.0")
 """The newest PySpark that Delta has jars for, in November 2026; and the newest Delta with jars in Maven Central."""
 READ_DELTA = """
