@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from native_reader.arrivals import Arrivals
     from native_reader.compare import Diff
     from native_reader.doctor import Diagnosis
-    from native_reader.document import Document
     from native_reader.facts import Facts
     from native_reader.indexing import Indexed
+    from native_reader.markdown import Document
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.verification import Verification
@@ -117,8 +117,7 @@ class Store:
             >>> list(nr.open("store").brokers({"store": "broker-a"}).values())
             ['broker-a']
         """
-        from native_reader.broker.identity import configured_identity
-        from native_reader.broker.names import broker_names
+        from native_reader.broker.identity import broker_names, configured_identity
 
         return broker_names(self._stores, names or {}, configured_identity(self._broker_conf))
 
@@ -226,7 +225,7 @@ class Store:
             >>> store.newest(2, topic="orders", columns="topic").to_pylist()
             [{'topic': 'orders'}, {'topic': 'orders'}]
         """
-        from native_reader.newest import newest
+        from native_reader.arrivals import newest
 
         checked, most = _message_options(options), whole("count", count, 0, LARGEST)
         batches = [batch for store in self._stores for batch in newest(store, checked, most, read=read)]
@@ -317,7 +316,7 @@ class Store:
             'better not'
         """
         from native_reader.doctor import diagnose
-        from native_reader.start.age import reserved_of
+        from native_reader.start.answer import reserved_of
 
         files, reading = self._one("a diagnosis"), _checked("diagnose", _OF_WHOLE_STORES, options)
         return diagnose(files, reading, reserved_of(file_reserved_time, self._broker_conf))
@@ -363,7 +362,7 @@ class Store:
         from native_reader.broker.identity import configured_identity
         from native_reader.doctor import oldest_version
         from native_reader.facts.gather import gather, settings_of
-        from native_reader.start.age import reserved_of
+        from native_reader.start.answer import reserved_of
 
         files, reading = self._one("a report"), _checked("report", _OF_WHOLE_STORES, options)
         how = {"verify": verify, "jobs": whole("jobs", jobs, 1, MOST_JOBS), "progress": progress, "options": reading}

@@ -18,12 +18,12 @@ from native_reader.errors import StoreDamaged
 from native_reader.export.target import Target
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, KEYS, KEYS_SEPARATOR, UNIQ_KEY, VALUE_END
 from native_reader.layout.record import INNER_BATCH, Bytes, Mask, Records, unsigned_at
-from native_reader.log.witness import is_live
+from native_reader.log.certain import is_live
 from native_reader.plan.ends import find_ends
 from native_reader.plan.planning import Planning
 from native_reader.plan.summarized import parts_in
 from native_reader.predicate.tree import EVERYTHING
-from native_reader.records.report import Account
+from native_reader.records.damages import Account
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.progress import Meter, Watch
 from native_reader.storage.local import LocalPath

@@ -24,17 +24,15 @@ from native_reader.plan.doubts import check_topics, doubts_of, log_doubts
 from native_reader.plan.ends import find_ends
 from native_reader.plan.explain import Explanation
 from native_reader.plan.lost import CheckedEnd
-from native_reader.plan.opening import plan_opening
-from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan
-from native_reader.plan.planner import plan_until
+from native_reader.plan.planner import plan_opening, plan_until
+from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
-from native_reader.tables.explain import TableExplanation
-from native_reader.tables.table import Selection, Table, TableRequest
+from native_reader.tables.table import Selection, Table, TableExplanation, TableRequest
 
 _SHOWN = 300
 

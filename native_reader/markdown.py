@@ -1,4 +1,4 @@
-"""Pages as Markdown. From untrusted names: no name can become markup, a link, or a new row."""
+"""A page of titles, lists and tables, and how it becomes Markdown. No untrusted name becomes markup, a link or a new row."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import unescape
+from typing import NamedTuple
 
-from native_reader.document import Block, Cell, Code, Document, Items, Lines, Results, Table
 from native_reader.errors import spelled
 from native_reader.text import Said
 
@@ -95,3 +95,66 @@ def _cell(value: object) -> str:
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+Cell = int | str | Said | None
+"""Of a table. A text is a name from a store: it can hold anything."""
+
+
+class Lines(NamedTuple):
+    """Paragraphs."""
+
+    said: Sequence[Said]
+
+
+class Items(NamedTuple):
+    """A list. Only the steps of a procedure are numbered."""
+
+    said: Sequence[Said]
+    is_numbered: bool = False
+
+
+class Result(NamedTuple):
+    """One of the main results, with its label. A warning is about what a reader must not do."""
+
+    label: Said
+    said: Said
+    is_warning: bool = False
+
+
+class Results(NamedTuple):
+    """The main results."""
+
+    rows: Sequence[Result]
+
+
+class Code(NamedTuple):
+    """Lines of a program."""
+
+    language: str
+    lines: Sequence[str]
+
+
+class Table(NamedTuple):
+    """A table: the titles of its columns, and its rows."""
+
+    titles: Sequence[Said]
+    rows: Sequence[Sequence[Cell]]
+
+
+Block = Lines | Items | Results | Code | Table
+
+
+class Section(NamedTuple):
+    """A part of the page."""
+
+    title: Said
+    blocks: Sequence[Block]
+
+
+class Document(NamedTuple):
+    """A page."""
+
+    title: Said
+    blocks: Sequence[Block]
+    sections: Sequence[Section]

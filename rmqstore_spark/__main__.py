@@ -9,7 +9,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pkgutil import iter_modules
 
-from rmqstore_spark.java import Unusable, java
+from rmqstore_spark.refused import Unusable, java
 
 _USAGE = "usage: python -m rmqstore_spark [--options]"
 _LEAST_SPARK = (4, 0)

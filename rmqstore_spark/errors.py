@@ -50,7 +50,7 @@ def reason(error: BaseException) -> str:
         text = _MODULE.sub("", _AFTERWARDS.split(text, maxsplit=1)[0])
     line = " ".join(text.split()) or type(error).__name__
     if line.startswith(_GATEWAY):
-        from rmqstore_spark.java import Unusable, java
+        from rmqstore_spark.refused import Unusable, java
 
         try:
             java()

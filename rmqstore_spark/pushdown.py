@@ -17,8 +17,7 @@ from native_reader.columns.schema import COLUMNS
 from native_reader.layout.times import EPOCH
 from native_reader.predicate.patterns import can_like
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Predicate, Value, all_of
-from rmqstore_spark.limit import LimitReader
-from rmqstore_spark.reader import StoreReader
+from rmqstore_spark.reader import LimitReader, StoreReader
 
 _OPERATORS: dict[type[spark.Filter], str] = {
     spark.EqualTo: "=",

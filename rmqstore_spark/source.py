@@ -42,9 +42,8 @@ class RocketmqStore(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch reader for exactly these columns."""
         from rmqstore_spark.columns import names_of, names_of_table
-        from rmqstore_spark.limit import LimitReader
         from rmqstore_spark.options import MESSAGES, in_sparks_words
-        from rmqstore_spark.reader import StoreReader, TableReader
+        from rmqstore_spark.reader import LimitReader, StoreReader, TableReader
         from rmqstore_spark.refused import check_pushdown
 
         with in_sparks_words():

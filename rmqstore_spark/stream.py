@@ -25,7 +25,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from native_reader.errors import option_name
-from native_reader.scan.tasks import tasks_of
+from native_reader.scan.run import tasks_of
 from native_reader.stream import BatchLimit, Offset, Stream, ends_to_json, from_json, start_of, to_json
 from rmqstore_spark.options import in_sparks_words
 from rmqstore_spark.reader import announce, partitions_of, rows_of

@@ -91,7 +91,7 @@ WRONG = [
     ("no-testing", "native_reader.rescue.rescue", "native_reader.testing.logs"),
     ("no-testing", "rmqstore.disk", "native_reader.testing"),
     ("door", "rmqstore_spark.source", "native_reader.kernel"),
-    ("door", "rmqstore.cli.verify", "native_reader.verify.plan"),
+    ("door", "rmqstore.cli.verify", "native_reader.tables.findings"),
     ("door", "rmqstore_spark.stream", "native_reader.log.follow"),
     ("door", "rmqstore.disk", "native_reader.storage.rocksdb"),
 ]
@@ -143,7 +143,7 @@ def test_the_engine_needs_few_packages() -> None:
 # What a module may use: ruff.toml
 
 BANNED = tomllib.loads((ROOT / "ruff.toml").read_text(encoding="utf-8"))["lint"]["flake8-tidy-imports"]
-ENGINE = "native_reader/storage/once.py"
+ENGINE = "native_reader/storage/discovery.py"
 WITH_FILES = (
     "native_reader/storage/local.py",
     "native_reader/storage/linux.py",

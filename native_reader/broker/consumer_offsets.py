@@ -22,8 +22,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from native_reader.broker.config_files import ConfigFile, printable, read_config
-from native_reader.broker.fastjson import NotFastjson, parse
+from native_reader.broker.config_files import ConfigFile, NotFastjson, parse, printable, read_config
 from native_reader.layout.config_database import COMMITTED, PULLED, offset_in, queue_in
 from native_reader.storage.rocksdb import is_database, open_database
 

@@ -23,8 +23,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from native_reader.broker.config_files import config_text, printable, read_config
-from native_reader.broker.fastjson import NotFastjson, parse
+from native_reader.broker.config_files import NotFastjson, config_text, parse, printable, read_config
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.config_database import GROUPS, TOPICS, json_in, name_in
 from native_reader.storage.rocksdb import Database, is_database, open_database

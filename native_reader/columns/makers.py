@@ -13,7 +13,6 @@ from native_reader.columns.chunk import Chunk
 from native_reader.columns.rows import Rows, by_record
 from native_reader.columns.spec import DECOMPRESSED, KEYS_TYPE, TIMESTAMP
 from native_reader.columns.strings import content_of, offsets_of, replaced, short, text_or_null
-from native_reader.layout.hosts import host_text, offset_message_ids
 from native_reader.layout.kinds import KINDS, NORMAL, kind_of, may_be_special
 from native_reader.layout.origins import origin_of
 from native_reader.layout.properties import (
@@ -28,7 +27,20 @@ from native_reader.layout.properties import (
     UNIQ_KEY,
     delay_level,
 )
-from native_reader.layout.record import BORN_IPV6, HEAD, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, Mask, at, born_host_at, store_host_at
+from native_reader.layout.record import (
+    BORN_IPV6,
+    HEAD,
+    INNER_BATCH,
+    STORE_IPV6,
+    TRANSACTION,
+    Bytes,
+    Mask,
+    at,
+    born_host_at,
+    host_text,
+    offset_message_ids,
+    store_host_at,
+)
 from native_reader.records.damages import PROPERTIES
 
 Maker = Callable[[Chunk], pa.Array]

@@ -11,9 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.columns.projection import DROPMALFORMED
-from native_reader.compare.lacking import MISSING, NAMES, PARTED, READ_OF_LACKING, SCHEMA, Span, by_key, by_offset
-from native_reader.compare.overlap import READ, Overlap
-from native_reader.compare.steps import steps
+from native_reader.compare.lacking import MISSING, NAMES, PARTED, READ, READ_OF_LACKING, SCHEMA, Overlap, Span, by_key, by_offset, steps
 from native_reader.errors import UseError
 from native_reader.frames.lazy import Lazy
 from native_reader.lazy import Scan

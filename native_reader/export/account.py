@@ -14,8 +14,7 @@ from native_reader.export.manifest import ExportRequest
 from native_reader.export.target import Target, open_exported
 from native_reader.export.writers import ExportedFile
 from native_reader.plan.lost import Missing
-from native_reader.records.damages import CHECKSUM, Damage, Damages
-from native_reader.records.report import Report, SegmentReport
+from native_reader.records.damages import CHECKSUM, Damage, Damages, Report, SegmentReport
 
 SUMMARY, DAMAGE, TASKS = "_summary.json", "_damage.jsonl", "_parts"
 CLASSES = ("record_bytes", "blank_bytes", "damage_bytes", "unwritten_bytes", "stale_bytes", "unread_bytes")

@@ -17,7 +17,7 @@ from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
 from native_reader.plan.ways import plain, way_of
 from native_reader.predicate.tree import Predicate
-from native_reader.records.report import SegmentReport
+from native_reader.records.damages import SegmentReport
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.text import say
 from native_reader.version import version

@@ -37,7 +37,7 @@ from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
 from native_reader.predicate.sql import moment_zone
 from native_reader.predicate.tree import Predicate
-from native_reader.records.report import Report
+from native_reader.records.damages import Report
 from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.scan.read import Reading, Shared
 from native_reader.storage.local import LocalPath

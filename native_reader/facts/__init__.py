@@ -1,14 +1,13 @@
 """Facts about one store: what fills it, its log over time, lag, pending messages, damage. `Store.report` gathers them."""
 
 from native_reader.facts.gather import DeletedInLog, Expiry, Facts, Growth, ReportSettings, expiry_of, pace_of
-from native_reader.facts.log_facts import SIZES, LogFacts
+from native_reader.facts.log_facts import DAY, HOUR, SIZES, LogFacts, TimeBins
 from native_reader.facts.table_facts import FirstFindings, LagOfGroups, Pending, Problem
-from native_reader.facts.times import DAY, HOUR, TimeBins
 from native_reader.layout.record import Numbers
 from native_reader.plan.lost import Missing
 from native_reader.records.damages import REASONS, Damage
 from native_reader.sides.deleted import DeletedInAll
-from native_reader.start.age import RESERVED
+from native_reader.start.answer import RESERVED
 from native_reader.storage.protocol import Disk
 from native_reader.storage.usage import Usage, disk_of, usage_of
 from native_reader.sums import Row, Tally, Top, addresses, measures

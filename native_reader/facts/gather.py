@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from native_reader.broker.identity import UNKNOWN, Identity, identity_of
 from native_reader.checks import Instant, instant, size, text
-from native_reader.facts.log_facts import LENIENT, LogFacts, read_log
+from native_reader.facts.log_facts import DAY, HOUR, LENIENT, LogFacts, read_log
 from native_reader.facts.table_facts import (
     FirstFindings,
     LagOfGroups,
@@ -25,7 +25,6 @@ from native_reader.facts.table_facts import (
     read_older,
     read_pending,
 )
-from native_reader.facts.times import DAY, HOUR
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import Missing
 from native_reader.predicate.sql import moment_zone
@@ -33,7 +32,7 @@ from native_reader.records.damages import Damages
 from native_reader.scan.progress import Watch
 from native_reader.sides.deleted import DeletedInAll
 from native_reader.start import Start, may_start
-from native_reader.start.age import RESERVED
+from native_reader.start.answer import RESERVED
 from native_reader.storage.local import LocalPath
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles

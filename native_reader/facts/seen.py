@@ -18,7 +18,7 @@ from native_reader.layout.kinds import (
 )
 from native_reader.layout.record import Numbers
 from native_reader.plan.lost import CheckedEnd
-from native_reader.plan.places import Places
+from native_reader.plan.ways import Places
 
 COLUMNS = ("topic", "kind", "physical_offset", "record_size")
 """What it needs of each message."""

@@ -15,7 +15,7 @@ from native_reader.errors import StoreError
 from native_reader.facts.seen import Seen
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
-from native_reader.plan.places import NOT_SEEN, Places
+from native_reader.plan.ways import NOT_SEEN, Places
 from native_reader.scan.progress import Watch
 from native_reader.sides.bounds import LIGHT
 from native_reader.storage.store import StoreFiles

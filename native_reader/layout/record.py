@@ -1,21 +1,9 @@
-"""One stored message, V1 or V2: its layout, and the validation of many records at once.
-
-Big-endian. A host is its raw address (4 bytes, or 16 if sysFlag marks it as IPv6) and a 4-byte port. Each IPv6 host shifts
-all fields after it by 12:
-
-    0 size i4      4 magic i4      8 body_crc i4      12 queue_id i4     16 flag i4        20 queue_offset i8
-    28 physical_offset i8          36 sys_flag i4     40 born_timestamp i8                 48 born_host 8 | 20
-    56 store_timestamp i8          64 store_host 8 | 20                  72 reconsume_times i4
-    76 prepared_transaction_offset i8                 84 body_size i4    88 body
-    topic_size (V1: i1, V2: i2), topic, properties_size i2, properties
-
-`size` covers the whole record. A DLedger log (4.5.0+) has an entry header of 48 bytes before each record: magic i4 = 1,
-size i4, index i8, term i8, position i8, channel i4, crc i4, crc i4, body size i4.
-"""
+"""One stored message, V1 or V2: its layout, the validation of many records at once, and its hosts and ids as in RocketMQ's Java client."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -312,3 +300,30 @@ def magics(u8: Bytes, filled: int, scratch: Mask | None = None) -> Index:
     words = unsigned_at(u8, 4)[places]
     starts: Index = places[(words == _V1_WORD) | (words == _V2_WORD)] - 4
     return starts
+
+
+_HEX = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint16)
+_IPV4_MAPPED = bytes(10) + b"\xff\xff"
+_MOST_KEPT = 4096
+"""So many hosts keep their texts: most stores have fewer, and each chunk has the same ones again."""
+
+
+@lru_cache(_MOST_KEPT)
+def host_text(host: bytes) -> str:
+    """`address:port` from 4 or 16 address bytes and a 4-byte port; IPv6 is printed without `::`, as in Java."""
+    address, port = host[:-4], int.from_bytes(host[-4:], "big", signed=True)
+    if len(address) == 16 and address.startswith(_IPV4_MAPPED):  # Java converts these to Inet4Address
+        address = address[12:]
+    if len(address) == 4:
+        return f"{'.'.join(map(str, address))}:{port}"
+    groups = (f"{int.from_bytes(address[i : i + 2], 'big'):x}" for i in range(0, 16, 2))
+    return f"{':'.join(groups)}:{port}"
+
+
+def offset_message_ids(hosts: NDArray[np.void], physical_offsets: NDArray[np.signedinteger]) -> Bytes:
+    """Upper-case hex of store host and physical offset: one row of 32 (IPv4) or 56 (IPv6) bytes per record."""
+    width = hosts.dtype.itemsize
+    raw = np.empty((len(hosts), width + 8), np.uint8)
+    raw[:, :width] = np.ascontiguousarray(hosts).view(np.uint8).reshape(len(hosts), width)
+    raw[:, width:] = np.ascontiguousarray(physical_offsets, ">i8").view(np.uint8).reshape(len(hosts), 8)
+    return _HEX[raw].view(np.uint8)

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from native_reader.layout.begin import number
 from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD
-from native_reader.log.certain import certain_before
-from native_reader.log.witness import is_live
+from native_reader.log.certain import certain_before, is_live
 from native_reader.records.sync import head_at, places_of, record_size_at, sync
 from native_reader.records.walk import EndWalk, is_blank
 from native_reader.storage.store import Segment, StoreFiles

@@ -21,7 +21,7 @@ from enum import Enum
 
 import numpy as np
 
-from native_reader.broker.checkpoint import checkpoint_of
+from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.begin import number
 from native_reader.layout.record import (
     LONGEST_HEAD,

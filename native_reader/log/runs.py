@@ -3,6 +3,10 @@
 A broker that recovers, or joins another master, truncates its log: it goes back and continues to write from there. Old records
 then remain after the new end, complete and at their right offsets, often after part of a half overwritten one (seen with 5.5.0).
 All of them are older than the last record of the log. Damage does not cause this.
+
+A log surely goes as far as all segments before one that begins with a record, because its end is in the highest segment with a record
+(`log.tail`). In a log of one segment, it goes as far as records follow each other from its start: only a break between two can be where
+a broker went back, and each is followed by another, so it is complete.
 """
 
 from __future__ import annotations
@@ -14,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.record import Index, Records
-from native_reader.records.sync import places_of
-from native_reader.records.walk import EndWalk
+from native_reader.log.certain import is_live
+from native_reader.records.sync import places_of, record_size_at
+from native_reader.records.walk import FIRST_CHUNK, EndWalk
+from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 
 
@@ -76,3 +82,17 @@ def _runs_in(records: Records, starts: Index, sizes: Index) -> NDArray[np.int64]
     firsts = np.concatenate(([0], np.flatnonzero((starts[1:] != ends[:-1]) | (times[1:] < times[:-1])) + 1))
     lasts = np.concatenate((firsts[1:], [len(starts)])) - 1
     return np.stack([starts[firsts], ends[lasts], starts[lasts], times[lasts], np.maximum.reduceat(times, firsts)])
+
+
+def surely_until(store: StoreFiles, max_record_bytes: int, *, past_unreadable: bool = False) -> int | None:
+    """An offset at or before the end of the log, between two records; None if that takes more than a little reading."""
+    live = is_live(store.uri)
+    for segment in reversed(store.segments):
+        with Window(segment, FIRST_CHUNK, leave_no_trace=live, past_unreadable=past_unreadable) as window:
+            if record_size_at(window, 0) is None:
+                continue
+            if segment is not store.segments[0]:
+                return segment.base
+            run = first_run(EndWalk(window, 0, min(FIRST_CHUNK, segment.size), max_record_bytes), window)
+            return segment.base + run.last if run is not None and run.last else None
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from native_reader.log.witness import is_live
+from native_reader.log.certain import is_live
 from native_reader.plan.planning import Planning
 from native_reader.sides.queues import topics_in
 from native_reader.storage.protocol import storage_of

@@ -18,9 +18,8 @@ from native_reader.layout.queue_entry import is_hash
 from native_reader.layout.record import Mask, Numbers
 from native_reader.predicate.outcomes import Facts, Hashed, Known, Null, OneOf, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import Predicate
-from native_reader.sides.directories import Directories
 from native_reader.sides.entries import Entries
-from native_reader.sides.queues import Queue, QueueReader, Topic
+from native_reader.sides.queues import Directories, Queue, QueueReader, Topic
 
 OF_ENTRIES = ("queue_id", "queue_offset", "physical_offset", "record_size", "tags")
 """Columns that differ between the entries of one topic."""

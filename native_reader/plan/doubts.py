@@ -12,7 +12,7 @@ from native_reader.broker.settings import Topics
 from native_reader.errors import OptionError, did_you_mean, nearest, option_name, spelled
 from native_reader.plan.ways import TRUST
 from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
-from native_reader.sides.batch_topics import has_queues
+from native_reader.sides.bounds import has_queues
 from native_reader.sides.deleted import DeletedTopics
 from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.storage.store import StoreFiles

@@ -16,19 +16,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.log.certain import is_live
 from native_reader.log.tail import ALL, AVAILABLE, LogEnd, look_at_end
-from native_reader.log.witness import is_live
 from native_reader.plan.lost import CheckedEnd, Lost
-from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.planning import Planning
+from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
 from native_reader.sides.entries import Entries
 from native_reader.sides.index import index_files, search
 from native_reader.sides.queues import QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.packed import is_readable
-from native_reader.storage.protocol import storage_of
+from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
 from native_reader.storage.strays import offset_in, rename_command, unpack_command
-from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window
 from native_reader.text import Said, say
 

@@ -27,14 +27,13 @@ from native_reader.plan.planning import Planning
 from native_reader.plan.ways import SCAN, TRUST
 from native_reader.predicate.outcomes import NoneOf, Within, exactly, may_be_true
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten, values_of
-from native_reader.sides.batch_topics import has_queues, topics_with_batches
+from native_reader.sides.bounds import has_queues, topics_with_batches
 from native_reader.sides.index import Hits, IndexFile, begin_of, index_files, search
 from native_reader.sides.index_database import index_database, search_database
 from native_reader.sides.queues import topics_in
 from native_reader.sides.trusted import ABSENT, check_files, check_trusted_files
-from native_reader.storage.protocol import storage_of
+from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import StoreFiles
-from native_reader.storage.threads import map_files
 from native_reader.text import counted
 from native_reader.tuning import TUNING
 

@@ -16,12 +16,11 @@ from native_reader.plan.beside import Sides
 from native_reader.plan.estimate import AccessPath
 from native_reader.plan.keys import KeyLookup
 from native_reader.plan.lost import CheckedEnd, Lost, Missing, gap_in
-from native_reader.plan.places import Places
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
 from native_reader.plan.summarized import NOT_SUMMARIZED, Covered, Summarized
 from native_reader.plan.times import Times
-from native_reader.plan.ways import ALONE, AUTO, SCAN, SCANNED, SEEN, SUMMARY, ByQueues, BySummary, SeenBefore
+from native_reader.plan.ways import ALONE, AUTO, SCAN, SCANNED, SEEN, SUMMARY, ByQueues, BySummary, Places, SeenBefore
 from native_reader.predicate.outcomes import Facts, Within, borders_of, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Column, Compare, Or, Predicate, all_of
 from native_reader.storage.store import Segment, StoreFiles

@@ -1,23 +1,28 @@
-"""Plans a read: finds the end of each log, uses index, queues and store times, and makes the splits."""
+"""Plans a read: finds the end of each log, uses index, queues and store times, and makes the splits.
+
+A read of the first rows is planned without the end of the log: from the part that is surely before it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from native_reader.log.runs import surely_until
+from native_reader.log.tail import ALL, AVAILABLE
 from native_reader.plan.beside import compared_sides
 from native_reader.plan.ends import find_ends
 from native_reader.plan.estimate import AccessPath, choose_access
-from native_reader.plan.keys import BY_KEY, look_up_keys
+from native_reader.plan.keys import BY_KEY, look_up_keys, may_use_index
 from native_reader.plan.lost import CheckedEnd
-from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan, StoreRead, make_plan, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.summarized import NOT_SUMMARIZED, Summarized, facts_of_segment, summarized
 from native_reader.plan.times import Times, times_of
-from native_reader.plan.ways import SCAN
+from native_reader.plan.ways import NOT_SEEN, SCAN, PlacesOfStores
 from native_reader.predicate.outcomes import may_be_true, mentions
-from native_reader.predicate.tree import Predicate
+from native_reader.predicate.tree import Column, Compare, Not, Or, Predicate, all_of
 from native_reader.storage.store import StoreFiles
 from native_reader.tuning import TUNING
 
@@ -93,3 +98,24 @@ def _times(store: StoreFiles, end: int, predicate: Predicate, planning: Planning
     # A user who allows no cuts inside a segment (large max_partition_bytes) gets none here either.
     cut = any(segment.size > planning.max_partition_bytes for segment in written)
     return times_of(written, end, predicate, tolerance=planning.time_skew_tolerance, cut=cut, queue=store.consume_queue)
+
+
+class Opening(NamedTuple):
+    """A read in two steps: the plan of its first rows, and the predicate of all others, which follow them."""
+
+    plan: Plan
+    rest: Predicate
+
+
+def plan_opening(stores: Sequence[StoreFiles], predicate: Predicate, planning: Planning) -> Opening | None:
+    """The opening of a read; None if its first rows may be anywhere, or if how far the log goes is not known without its end."""
+    if not stores or planning.compares or planning.tail not in (AVAILABLE, ALL) or may_use_index(predicate):
+        return None
+    first = stores[0]
+    until = surely_until(first, planning.max_record_bytes, past_unreadable=planning.lenient)
+    # In a log of one segment, the first bytes rarely have messages of the wanted time.
+    if until is None or (until < first.segments[0].end and mentions(predicate, "store_timestamp")):
+        return None
+    plan = plan_until((first,), predicate, planning, {first.uri: CheckedEnd(until)})
+    elsewhere = Not(Compare(Column("store"), "=", first.uri))
+    return Opening(plan, all_of((predicate, Or((elsewhere, Compare(Column("physical_offset"), ">=", until))))))

@@ -25,13 +25,11 @@ from native_reader.plan.ways import ALONE, SCAN, SUMMARY, BySummary
 from native_reader.predicate.outcomes import Known, NoneOf, Within, exactly, may_be_true, mentions, without_certain
 from native_reader.predicate.tree import Predicate, leaves, rewritten, values_of
 from native_reader.storage.paths import uri_of
-from native_reader.storage.protocol import storage_of
+from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import Segment, StoreFiles
-from native_reader.storage.threads import map_files
-from native_reader.summary.groups import GROUPS
-from native_reader.summary.part import NAME, Part, read_part
+from native_reader.summary.part import GROUPS, NAME, Part, read_part
+from native_reader.summary.pieces import UNFIT, Unfit, reading_part
 from native_reader.summary.texts import TEXTS
-from native_reader.summary.unfit import UNFIT, Unfit, reading_part
 from native_reader.text import counted
 
 OF_GROUPS = ("store", "segment", "topic", "queue_id")

@@ -19,14 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2
-from native_reader.log.witness import has_queue_entry
+from native_reader.log.certain import has_queue_entry
 from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import Known, Within, borders_of, may_be_true
 from native_reader.predicate.tree import Predicate
 from native_reader.records.sync import head_at, head_in, sync
-from native_reader.storage.protocol import storage_of
+from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import Segment
-from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 

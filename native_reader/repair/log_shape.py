@@ -1,4 +1,7 @@
-"""The segments of the new log, and the bytes in them that no whole record has."""
+"""The segments of the new log, the bytes in them that no whole record has, and where the records of an extract come to be.
+
+The log of an extract does not begin at offset 0: an entry with that offset stands for a message from before the first one of its queue.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import gcd
+from typing import NamedTuple
 
+import numpy as np
+
+from native_reader.layout.record import Numbers
 from native_reader.repair.refusals import refusal
 from native_reader.repair.survey import Survey, Uncovered
 from native_reader.storage.protocol import storage_of
@@ -125,3 +132,52 @@ def _is_blank(shape: LogShape, start: int, end: int) -> bool:
     with storage_of(segment.uri).open(segment.uri) as file:
         (content,) = file.read_ranges([(start - segment.base, BLANK)])
     return content == blank(end - start)
+
+
+class Moved(NamedTuple):
+    """Records and placeholders in log order: their old and new offsets.
+
+    Attributes:
+        number: Which placeholder of the plan each is; -1 for a record of the old log.
+        sources: The segments of the old log.
+        segment: The size of all segments.
+    """
+
+    old: Numbers
+    sizes: Numbers
+    new: Numbers
+    number: Numbers
+    sources: dict[int, Segment]
+    segment: int
+
+    def new_of(self, old: Numbers) -> Numbers:
+        """The new offsets of records."""
+        return self.new[np.searchsorted(self.old, old)]
+
+    @property
+    def records(self) -> tuple[Numbers, Numbers]:
+        """The old and the new offsets of the records of the old log."""
+        return self.old[self.number < 0], self.new[self.number < 0]
+
+    def source_of(self, piece: int) -> Segment:
+        """The segment of the old log with a piece, or the one before it."""
+        base = int(self.old[piece]) // self.segment * self.segment
+        return self.sources[max((each for each in self.sources if each <= base), default=min(self.sources))]
+
+    def in_segment(self, base: int) -> tuple[int, int]:
+        """The first and the next number of the pieces in a segment of the new log."""
+        first, stop = np.searchsorted(self.new, (base, base + self.segment)).tolist()
+        return first, stop
+
+
+def appended(sizes: Numbers, segment: int) -> Numbers:
+    """Offsets of records that follow each other, as a broker appends them: a blank fits after the last one of each segment."""
+    ends = np.cumsum(sizes)
+    found = np.empty(len(sizes), np.int64)
+    first, base = 0, segment
+    while first < len(sizes):
+        before = int(ends[first] - sizes[first])
+        stop = int(np.searchsorted(ends, before + segment - BLANK, "right"))
+        found[first:stop] = base + ends[first:stop] - sizes[first:stop] - before
+        first, base = stop, base + segment
+    return found

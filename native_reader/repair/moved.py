@@ -1,18 +1,21 @@
-"""An extract: the messages of some topics, one after another in a new log, with their old queue offsets."""
+"""An extract: the messages of some topics, one after another in a new log, with their old queue offsets and their settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.broker.config_files import read_config
 from native_reader.layout.queue_entry import FILLER_SIZE
 from native_reader.layout.record import UP_TO_BODY_CRC, UP_TO_MAGIC, Numbers, put_physical_offsets, stored_crc
-from native_reader.repair.log_shape import LogShape
-from native_reader.repair.placeholders import placeholder
-from native_reader.repair.places import Moved, appended
+from native_reader.repair import disk
+from native_reader.repair.filling import placeholder
+from native_reader.repair.log_shape import LogShape, Moved, appended
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import record_at
 from native_reader.repair.refusals import refusal
@@ -115,3 +118,40 @@ def _copied(plan: RepairPlan, moved: Moved, part: Numbers) -> bytes:
         at = int(new[np.searchsorted(old, offset)] - new[0])
         taken[at + UP_TO_MAGIC : at + UP_TO_BODY_CRC] = np.frombuffer(stored_crc(plan.corrected[offset]), np.uint8)
     return taken.tobytes()
+
+
+_TOPICS, _GROUPS = ("topics.json", "topicConfigTable"), ("subscriptionGroup.json", "subscriptionGroupTable")
+_OFFSETS = ("consumerOffset.json", "lmqConsumerOffset.json")
+_TABLES = ("offsetTable", "pullOffsetTable")
+
+
+def write_settings(plan: RepairPlan, folder: str) -> None:
+    """Write the files that a broker of files needs. Groups keep all their settings; a broker makes its own topics again."""
+    topics, queues = set(plan.choices.topics), {key for key, queue in plan.survey.queues.items() if queue.runs}
+    _write(plan, folder, *_TOPICS, {_TOPICS[1]: lambda table: {name: each for name, each in table.items() if name in topics}})
+    _write(plan, folder, *_GROUPS, {})
+
+    def offsets(table: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Those of queues with messages: the others begin at 0 again."""
+        chosen = {name: each for name, each in table.items() if name.partition("@")[0] in topics and isinstance(each, dict)}
+        return {name: {queue: each[queue] for queue in each if _key(name, queue) in queues} for name, each in chosen.items()}
+
+    for name in _OFFSETS:
+        _write(plan, folder, name, _TABLES[0], dict.fromkeys(_TABLES, offsets) | {"lmqOffsetTable": lambda _: {}})
+
+
+def _key(name: str, queue: str) -> tuple[str, int]:
+    return name.partition("@")[0], int(queue) if queue.isascii() and queue.isdecimal() else -1
+
+
+def _write(
+    plan: RepairPlan, folder: str, name: str, table: str, filters: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]
+) -> None:
+    """Write a file as it was, with some of its tables filtered."""
+    found = read_config(plan.files.config, name, table)
+    if found is None:
+        return
+    content = dict(found.content) | {key: filters[key](found.table(key)) for key in filters if key in found.content}
+    encoded = json.dumps(content, ensure_ascii=False, indent=1).encode()
+    with disk.changed(disk.path_in(folder, name), len(encoded)) as file:
+        disk.put(file, 0, encoded)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from native_reader.document import Block, Document, Items, Lines, Result, Results, Section, Table
 from native_reader.layout.kinds import OP_TOPIC
+from native_reader.markdown import Block, Document, Items, Lines, Result, Results, Section, Table
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
 from native_reader.rescue.page import ranges_in

@@ -17,25 +17,23 @@ from native_reader.broker.settings import Topics
 from native_reader.doctor import oldest_version
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
+from native_reader.layout.record import Numbers
 from native_reader.records.damages import Damages
 from native_reader.repair import disk
-from native_reader.repair.filling import Filling, filled
+from native_reader.repair.filling import Filling, code_of, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.kept_keys import KeptKeys
-from native_reader.repair.log_shape import LogShape, shape_of
+from native_reader.repair.log_shape import LogShape, Moved, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
-from native_reader.repair.mislabelled import mislabelled
-from native_reader.repair.old_queues import OldQueues, is_folder_name
-from native_reader.repair.placeholders import code_of
-from native_reader.repair.places import Moved
+from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.records import Choices, Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import is_controlled, refuse_kinds, refuse_topics
-from native_reader.repair.survey import WANTED, Survey, Survivors
+from native_reader.repair.survey import WANTED, Run, Survey, Survivors
 from native_reader.sides.index import index_files
 from native_reader.start import Start, may_start
-from native_reader.start.age import RESERVED
+from native_reader.start.answer import RESERVED
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
@@ -237,3 +235,54 @@ def _drop_deleted(files: StoreFiles, survey: Survey, old: OldQueues, end: int) -
             dropped[key[0]] += sum(run.stop - run.first for run in queue.runs)
             del survey.queues[key]
     return dropped
+
+
+_AT_ONCE = 1 << 16
+
+
+def mislabelled(queues: Mapping[tuple[str, int], Survivors], old: Mapping[tuple[str, int], OldQueue]) -> Numbers:
+    """The log offsets of these records. Without them, the queue offsets of each queue rise."""
+    out_of_place = {offset for queue in queues.values() for offset in _out_of_place(queue)}
+    return np.array(sorted(out_of_place.union(_of_other_queues(queues, old))), np.int64)
+
+
+def _out_of_place(queue: Survivors) -> Iterator[int]:
+    """Single records that are out of place in their queue."""
+    runs = (None, *queue.runs, None)
+    for before, run, after in zip(runs, queue.runs, runs[2:], strict=False):
+        if before is not None and before.stop == run.first + 1 and queue.old is not None:  # two records have the same slot
+            named = int(queue.old.read(run.first, run.first + 1)["offset"][0])
+            if named in (before.last, run.begin):
+                yield run.begin if named == before.last else before.last
+        elif run.stop - run.first == 1 and _contradicts(run, before, after, queue):
+            yield run.begin
+
+
+def _contradicts(run: Run, before: Run | None, after: Run | None, queue: Survivors) -> bool:
+    """Whether a record has a queue offset that is not between its neighbours'. At the ends of a queue, only its entry tells."""
+    if before is not None and after is not None:
+        return before.stop <= after.first and not before.stop <= run.first < after.first
+    own = before.stop if before is not None else after.first - 1 if after is not None else run.first
+    if queue.old is None or own < 0 or own == run.first:
+        return False
+    return int(queue.old.read(own, own + 1)["offset"][0]) == run.begin
+
+
+def _of_other_queues(queues: Mapping[tuple[str, int], Survivors], old: Mapping[tuple[str, int], OldQueue]) -> Iterator[int]:
+    """Records of queues without files that another queue names, in their own slot: their topic or queue is not what was written."""
+    runs = [run for queue in queues.values() if queue.old is None for run in queue.runs]
+    slots = {run.begin: run.first for run in runs} | {run.last: run.stop - 1 for run in runs}
+    places = np.array([*slots], np.int64)
+    for key, queue_files in old.items() if slots else ():
+        for first, offsets in _named_without_record(queue_files, queues[key].runs if key in queues else []):
+            for which in np.flatnonzero(np.isin(offsets, places)).tolist():
+                if slots[offset := int(offsets[which])] == first + which:
+                    yield offset
+
+
+def _named_without_record(queue: OldQueue, runs: list[Run]) -> Iterator[tuple[int, Numbers]]:
+    """The log offsets that a queue has in the slots of no survivor, piece by piece, and the first slot of each."""
+    for first, stop in zip([0, *(run.stop for run in runs)], [*(run.first for run in runs), queue.stop], strict=True):
+        for begin in range(max(first, queue.begin), min(stop, queue.stop), _AT_ONCE):
+            entries = queue.read(begin, min(begin + _AT_ONCE, stop, queue.stop))
+            yield begin, np.where(is_written(entries), entries["offset"], -1).astype(np.int64)

@@ -9,7 +9,7 @@ from native_reader.broker.settings import Topics
 from native_reader.errors import RepairError, did_you_mean
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
-from native_reader.log.witness import is_live
+from native_reader.log.certain import is_live
 from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal

@@ -11,8 +11,7 @@ from native_reader.errors import ExportError, StoreError
 from native_reader.export.target import Target
 from native_reader.markdown import lines_of
 from native_reader.repair import disk
-from native_reader.repair.comparing import Comparing
-from native_reader.repair.copies import Copies
+from native_reader.repair.comparing import Comparing, Copies
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.moved import moved_plan
 from native_reader.repair.page import facts_of, page_of

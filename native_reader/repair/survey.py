@@ -1,4 +1,4 @@
-"""One pass over the log: which bytes no whole record has, which queue offsets survive, and which entries the queues lack."""
+"""One pass over the log: which bytes no whole record has, which queue offsets survive, what the queues lack, which bodies are wrong."""
 
 from __future__ import annotations
 
@@ -9,15 +9,65 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.layout.bodies import decompress
 from native_reader.layout.queue_entry import QUEUE_ENTRY
-from native_reader.layout.record import Mask, Numbers
-from native_reader.repair.checksums import NONE, wrong_checksums
+from native_reader.layout.record import COMPRESSED, Mask, Numbers
+from native_reader.records.damages import CHECKSUM, NO_DAMAGE, Damages
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.marked import MarkedLog
 from native_reader.repair.old_queues import OldQueue, OldQueues
 from native_reader.repair.records import Reading, Records, record_at
 from native_reader.repair.refusals import refusal
 from native_reader.storage.store import StoreFiles
+from native_reader.writing.records import crc_of
+
+_MOST_DECOMPRESSED = 64 << 20
+
+
+class WrongChecksums(NamedTuple):
+    """Records with wrong checksums.
+
+    Attributes:
+        right: The right checksum of each record that is kept, by its offset.
+        dropped: The offsets of the others.
+        damage: All damage of the log; these records are part of it.
+    """
+
+    right: dict[int, int]
+    dropped: Numbers
+    damage: Damages
+
+
+NONE = WrongChecksums({}, np.empty(0, np.int64), NO_DAMAGE)
+
+
+def wrong_checksums(files: StoreFiles, how: Reading) -> WrongChecksums:
+    """Read the log with all checks, and look at each record whose body has a wrong checksum.
+
+    A compressed body that cannot be decompressed is dropped: a client stops there, and loses the messages after it.
+    """
+    run = how._replace(progress=False, choices=how.choices._replace(crc="drop")).scan(files, ("physical_offset",)).run(how.jobs)
+    for _ in run:
+        pass
+    damage = Damages.of(run.report.damage)
+    right, dropped = dict[int, int](), list[int]()
+    for each in damage.where(damage.are(CHECKSUM)):
+        checksum = _checksum(files, each.start, each.end)
+        if checksum is None:
+            dropped.append(each.start)
+        else:
+            right[each.start] = checksum
+    return WrongChecksums(right, np.array(dropped, np.int64), damage)
+
+
+def _checksum(files: StoreFiles, start: int, end: int) -> int | None:
+    """The checksum of the body of one record; None if clients cannot decompress it."""
+    content, records = record_at(files.segments, start, end - start)
+    at, size = int(records.body_at[0]), int(records.body_size[0])
+    body, flags = content[at : at + size], int(records.heads["sys_flag"][0])
+    is_broken = flags & COMPRESSED and decompress(body, flags, _MOST_DECOMPRESSED) is None
+    return None if is_broken else crc_of(body)
+
 
 _MOST_RUNS = 1 << 20
 _MOST_WANTED = 1 << 22

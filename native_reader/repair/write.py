@@ -8,22 +8,19 @@ from concurrent.futures import Future
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.broker.checkpoint import checkpoint_of
+from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.layout.record import UP_TO_MAGIC, stored_crc
 from native_reader.repair import disk
-from native_reader.repair.comparing import Comparing
-from native_reader.repair.copies import Copies
+from native_reader.repair.comparing import Comparing, Copies
 from native_reader.repair.filling import content_of
 from native_reader.repair.indexes import write_index, write_index_of
 from native_reader.repair.kept_keys import KeptKeys
-from native_reader.repair.log_shape import Hole
-from native_reader.repair.moved import content_of_segment
+from native_reader.repair.log_shape import Hole, Moved
+from native_reader.repair.moved import content_of_segment, write_settings
 from native_reader.repair.old_queues import WIDTH
-from native_reader.repair.places import Moved
 from native_reader.repair.plan import NewQueue, RepairPlan
 from native_reader.repair.refused import CONTROLLER
-from native_reader.repair.settings import write_settings
 from native_reader.sides.queues import QueueFile
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
@@ -31,7 +28,7 @@ from native_reader.storage.local import local_path
 from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
-from native_reader.writing.checkpoint import checkpoint
+from native_reader.writing.records import checkpoint
 
 LOG, QUEUES, INDEX, CONFIG, CHECKPOINT = "commitlog", "consumequeue", "index", "config", "checkpoint"
 PAGES = {False: ("repair.md", "repair.json"), True: ("extract.md", "extract.json")}

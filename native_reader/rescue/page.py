@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 from typing import Any
 
-from native_reader.doctor import Diagnosis
-from native_reader.doctor_lines import OLDER, STATE
-from native_reader.doctor_lines import QUEUES as DOCTOR_QUEUES
-from native_reader.document import Block, Code, Document, Items, Lines, Result, Results, Section, Table
+from native_reader.doctor import OLDER, STATE, Diagnosis
+from native_reader.doctor import QUEUES as DOCTOR_QUEUES
 from native_reader.export.account import Exported
+from native_reader.markdown import Block, Code, Document, Items, Lines, Result, Results, Section, Table
 from native_reader.plan.lost import LOST, MISSING, Missing
 from native_reader.records.damages import CHECKSUM, Damage
 from native_reader.rescue.saved import Around, Run, SavedQueue

@@ -12,14 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
-from native_reader.doctor import Diagnosis, diagnose
-from native_reader.doctor_lines import LOG, STORE
-from native_reader.document import Document
+from native_reader.doctor import LOG, STORE, Diagnosis, diagnose
 from native_reader.errors import ExportError, OptionError, StoreError, Warned, did_you_mean
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
-from native_reader.markdown import lines_of
+from native_reader.markdown import Document, lines_of
 from native_reader.options import MessageOptions
 from native_reader.records.damages import Damages
 from native_reader.rescue.page import Checked, RescueFacts, page_of, shown_losses
@@ -27,7 +25,7 @@ from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
 from native_reader.rescue_texts import ENGLISH
 from native_reader.scan.progress import Watch
 from native_reader.start import Start, may_start
-from native_reader.start.age import RESERVED
+from native_reader.start.answer import RESERVED
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES

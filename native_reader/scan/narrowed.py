@@ -1,9 +1,13 @@
-"""Reads a split without records that cannot match. If what names the others is wrong, the whole split is scanned."""
+"""Reads only the records of a split that can match, at positions that queues, an index, a summary or an earlier pass name.
+
+If what names them is wrong, the whole split is scanned.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +15,14 @@ from native_reader.errors import UnreadableError
 from native_reader.kernel import chained
 from native_reader.layout.record import Numbers, Records
 from native_reader.plan.split import Split
+from native_reader.plan.summarized import records_wanted
+from native_reader.plan.ways import BySummary, SeenBefore, records_in
 from native_reader.predicate.tree import Predicate
-from native_reader.records.damages import Damages
+from native_reader.records.damages import NO_DAMAGE, Account, Damages
 from native_reader.records.extents import Extents, records_of
-from native_reader.records.report import Account
-from native_reader.records.walk import Piece, ReadWalk
+from native_reader.records.walk import CHUNK, Piece, ReadWalk
 from native_reader.storage.window import Window
+from native_reader.summary.pieces import Unfit
 
 FIRST_GROUP = 64 << 10
 LEADS_ELSEWHERE = "no consume queue covers the log, and its records do not end where the next covered record begins"
@@ -106,3 +112,45 @@ class NarrowedRead(ABC):
             before = np.searchsorted(reported.ends, damages.starts, side="right")
             until = np.searchsorted(reported.starts, damages.ends)
             yield Piece(records if is_new.all() else records[is_new], damages.where(before >= until))
+
+
+class _PositionsRead(NarrowedRead):
+    def _at(self, positions: Numbers, sizes: Numbers, wrong: str) -> Iterator[Piece]:
+        """The records at those positions."""
+        for group in Extents(positions, positions + sizes + self._frame).groups(self._first, CHUNK, CHUNK):
+            try:
+                records = self._together(group)
+            except Contradiction:
+                raise Contradiction(wrong) from None
+            self._returned.append(records.heads["physical_offset"].astype(np.int64))
+            yield Piece(records, NO_DAMAGE)
+
+
+class SeenRead(_PositionsRead):
+    """What an earlier pass saw."""
+
+    def __init__(self, way: SeenBefore, *of_split: Any, **limits: Any) -> None:
+        super().__init__(*of_split, **limits)
+        self._way = way
+
+    def _narrowed(self) -> Iterator[Piece]:
+        offsets, sizes = records_in(self._way.records)
+        yield from self._at(offsets - self._split.segment.base - self._frame, sizes, "a record is not where an earlier pass saw it")
+
+
+class SummaryRead(_PositionsRead):
+    """What a summary names; with ALONE, only the records that it does not know completely."""
+
+    def __init__(self, way: BySummary, *of_split: Any, **limits: Any) -> None:
+        super().__init__(*of_split, **limits)
+        self._way = way
+
+    def _narrowed(self) -> Iterator[Piece]:
+        if self._way.places is not None:
+            positions, sizes = np.array(self._way.places, np.int64).reshape(2, -1)
+        else:
+            try:
+                positions, sizes = records_wanted(self._way, self._split.store, self._split.segment, self._predicate)
+            except Unfit as reason:
+                raise Contradiction(f"the summary is not used: {reason}") from None
+        yield from self._at(positions, sizes, "a record is not where the summary has it")

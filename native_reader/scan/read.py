@@ -10,36 +10,43 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from native_reader.columns import checksums
 from native_reader.columns.batches import BatchBuilder, corrupt_rows
 from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.filter import Filter
 from native_reader.columns.projection import FAILFAST, PERMISSIVE, Projection
-from native_reader.columns.rows import Rows, number_of_messages, unwrapped
+from native_reader.columns.rows import Rows, anomaly_of, number_of_messages, unwrapped, wrong
 from native_reader.columns.schema import properties_of
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
-from native_reader.log.certain import certain_at_or_after
-from native_reader.log.witness import is_live
+from native_reader.log.certain import certain_at_or_after, is_live
 from native_reader.plan.beside import Sides
 from native_reader.plan.plan import EVERY_ROW, Wanted
 from native_reader.plan.split import Split
 from native_reader.plan.summarized import facts_of_segment, knows
 from native_reader.plan.ways import ALONE, SUMMARY, TRUST, ByQueues, BySummary, SeenBefore
 from native_reader.predicate.outcomes import without_certain
-from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, PROPERTIES, SENTENCES, Damage, Damages
-from native_reader.records.report import Account, Report, SegmentReport, counts_of
+from native_reader.records.damages import (
+    ANOMALIES,
+    CHECKSUM,
+    NO_DAMAGE,
+    PROPERTIES,
+    SENTENCES,
+    Account,
+    Damage,
+    Damages,
+    Report,
+    SegmentReport,
+    counts_of,
+)
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
-from native_reader.scan.narrowed import FIRST_GROUP, NarrowedRead
-from native_reader.scan.positions import SeenRead, SummaryRead
+from native_reader.scan.narrowed import FIRST_GROUP, NarrowedRead, SeenRead, SummaryRead
 from native_reader.scan.pruned import TrustedRead, UnclaimedRead
 from native_reader.scan.summary_rows import SummaryRows
-from native_reader.sides.directories import Directories
-from native_reader.storage.memory import Memory
-from native_reader.storage.window import ReadRate, Window
-from native_reader.summary.unfit import Unfit
+from native_reader.sides.queues import Directories
+from native_reader.storage.window import Memory, ReadRate, Window
+from native_reader.summary.pieces import Unfit
 from native_reader.text import Said, say
 from native_reader.tuning import TUNING
 from native_reader.verify.doubted import Doubted
@@ -294,12 +301,12 @@ class Reading:
 
     def _verified(self, rows: Rows) -> Rows:
         """Rows with a correct checksum; PERMISSIVE keeps the others and marks them."""
-        failed = checksums.wrong(rows.source, rows.records)
+        failed = wrong(rows.source, rows.records)
         if not failed.any():
             return rows
         first = int(np.argmax(failed))
         if self._projection.mode == FAILFAST:
-            anomaly = checksums.anomaly_of(rows.source, rows.records, first)
+            anomaly = anomaly_of(rows.source, rows.records, first)
             raise self._crc_error(rows.records, first, ANOMALIES[anomaly][1])
         self._count_failed(rows, failed)
         if self._projection.mode == PERMISSIVE:
@@ -333,7 +340,7 @@ class Reading:
         for row in np.flatnonzero(failed).tolist():  # rare
             start = int(rows.records.heads["physical_offset"][row]) - frame
             size = int(rows.records.sizes[row]) + frame
-            damage.append(Damage(self._split.segment.uri, start, start + size, checksums.anomaly_of(rows.source, rows.records, row)))
+            damage.append(Damage(self._split.segment.uri, start, start + size, anomaly_of(rows.source, rows.records, row)))
             self._failed_bytes += size
         self._failed += len(damage)
         self._note_damage(Damages.of(damage))

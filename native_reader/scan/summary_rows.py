@@ -18,8 +18,8 @@ from native_reader.plan.summarized import OF_GROUPS, Group, WantedTopics, groups
 from native_reader.plan.ways import BySummary
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.summary.part import Part, read_part
+from native_reader.summary.pieces import Unfit, reading_part
 from native_reader.summary.texts import TEXTS
-from native_reader.summary.unfit import Unfit, reading_part
 
 _ROWS = 1 << 16
 _STORED = {

@@ -15,8 +15,8 @@ from native_reader.layout.record import BLANK_HEAD, Mask, Numbers
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.entries import Entries
 from native_reader.sides.queues import QueueReader, Topic, queues_of, topics_in
+from native_reader.storage.protocol import map_files
 from native_reader.storage.store import Segment, StoreFiles
-from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window
 
 _AT_ONCE = 1 << 16

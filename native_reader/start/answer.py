@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from native_reader.broker.config_files import BACKUP, config_text
 from native_reader.broker.databases import has_settings
-from native_reader.log.recovery import Line
+from native_reader.checks import whole
+from native_reader.log.recovery import Line, first_store_time
 from native_reader.records.damages import Damages
-from native_reader.start.age import expired_segments
 from native_reader.start.loading import Refusals
 from native_reader.start.reasons import CUT, EXPIRED, KINDS, Harm, Reason, by_line, span_of
 from native_reader.start.recovered import RecoveredLog
+from native_reader.storage.broker_conf import LONGEST, reserved_hours
+from native_reader.storage.paths import uri_of
 from native_reader.storage.store import PLAIN, StoreFiles
-from native_reader.text import Said, say
+from native_reader.text import Said, say, size_of
 
 NO, BETTER_NOT, BUT, YES, UNKNOWN = "no", "better not", "yes, but", "yes", "unknown"
 OUTCOMES = NO, BETTER_NOT, BUT, YES, UNKNOWN
@@ -132,3 +135,32 @@ def _outcome(reasons: Sequence[Reason], *, refused: bool) -> str:
 
 def _loses(reasons: Iterable[Reason]) -> bool:
     return any(reason.harm is Harm.LOSES and reason.said.kind != EXPIRED for reason in reasons)
+
+
+RESERVED = 72
+"""A broker's default of `fileReservedTime`, in hours."""
+_HOUR_MS = 3_600_000
+
+
+def expired_segments(files: StoreFiles, now: int, reserved_hours: int) -> Iterator[Said]:
+    """How many there are, and their bytes.
+
+    A segment is not written any more when the next one has a record. A broker goes by the modification times of the files,
+    which can be later in a copy.
+    """
+    count = size = 0
+    for segment, after in pairwise(files.segments):
+        written = first_store_time(after)
+        if not 0 < written < now - reserved_hours * _HOUR_MS:
+            break
+        count, size = count + 1, size + segment.size
+    if count:
+        yield say("expired", segments=count, bytes=size, size=size_of(size), hours=reserved_hours)
+
+
+def reserved_of(hours: int | None, broker_conf: str | None) -> int:
+    """The hours for which a broker keeps a segment: the given ones, or those of its configuration file, or its default."""
+    if hours is not None:
+        return whole("file_reserved_time", hours, 0, LONGEST)
+    configured = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
+    return RESERVED if configured is None else configured

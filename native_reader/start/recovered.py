@@ -1,10 +1,11 @@
-"""What a starting broker would make of the log: where it would cut it, and which messages that deletes."""
+"""What a starting broker would make of the log: where it would cut it, which messages that deletes, and how far the queues reach."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,8 @@ from native_reader.log.recovery import Line, has_abort, recovery_begins
 from native_reader.plan.plan import StoreRead
 from native_reader.records.damages import CHECKSUM, Damages
 from native_reader.scan.read import Reading
-from native_reader.start.queued import Queued, queued_of
+from native_reader.sides.bounds import bounds_of
+from native_reader.sides.queues import queues_of, topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tables.segments import recovery_end
@@ -149,3 +151,30 @@ class RecoveredLog:
 def _are_served(reasons: pa.Array) -> pa.Array:
     """Whether a broker takes each row for a whole message: it looks neither into properties nor into compressed bodies."""
     return pc.or_(reasons.is_null(), pc.is_in(reasons, pa.array(["properties", "body"])))
+
+
+class Queued(NamedTuple):
+    """Where the last record with a queue entry ends; -1 if there is no entry. A filler counts, as for a broker."""
+
+    reached: int = -1
+    in_rocksdb: bool = False
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether any queue names a record."""
+        return self.reached >= 0
+
+
+def queued_of(files: StoreFiles, enough: int) -> Queued:
+    """Look at the last entry of each queue, until one reaches `enough`: a higher one makes no difference then."""
+    in_rocksdb = bool(files.databases) and files.consume_queue is None
+    reached = -1
+    for topic in topics_in(files.queues, light=True):
+        for queue in queues_of(topic):
+            bounds = bounds_of(queue, 0)
+            newest = None if bounds is None else bounds.newest
+            if newest is not None:
+                reached = max(reached, newest.offset + newest.size)
+            if reached >= enough:
+                return Queued(reached, in_rocksdb)
+    return Queued(reached, in_rocksdb)

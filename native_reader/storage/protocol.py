@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -311,3 +312,25 @@ def unreadable(error: OSError, problem: str) -> OSError:
         return error
     text = f"{problem}: {error.strerror or error}"
     return UnreadableError(text) if error.errno is None else UnreadableError(error.errno, text)
+
+
+_SIDE_BY_SIDE = 64
+Result = TypeVar("Result")
+
+
+def map_files(function: Callable[[Any], Result], files: Sequence[Any], advanced: Callable[[], None] | None = None) -> list[Result]:
+    """The result for each file, in order. `files`: anything with a `uri`, all in one storage.
+
+    `advanced`: called after each result, in this thread.
+    """
+    if not files or not storage_of(files[0].uri).is_slow:  # threads cost more than such calls
+        return list(_counted(map(function, files), advanced))
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+        return list(_counted(threads.map(function, files), advanced))
+
+
+def _counted(results: Iterator[Result], advanced: Callable[[], None] | None) -> Iterator[Result]:
+    for result in results:
+        if advanced is not None:
+            advanced()
+        yield result

@@ -1,9 +1,10 @@
-"""A window onto one segment: bytes from some position on, in a reused buffer, read no faster than allowed."""
+"""A window onto one segment: bytes from some position on, read no faster than allowed, in a buffer that is used again."""
 
 from __future__ import annotations
 
 import errno
 import time
+import weakref
 from typing import Self
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from native_reader.errors import DataLoss, UnreadableError
 from native_reader.layout.record import LENGTH, PADDING, Index, Mask, at
 from native_reader.storage.linux import may_be_one_file
-from native_reader.storage.memory import Memory
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import REFUSED, Segment
 
@@ -276,3 +276,37 @@ class ReadRate:
         now = time.monotonic()
         self._paid_until = max(self._paid_until + count / self._rate, now)  # unused time is not saved up for a burst
         time.sleep(self._paid_until - now)
+
+
+_MOST_IDLE = 64 << 20
+
+
+class Memory:
+    """Memory that windows take and give back, from any thread."""
+
+    def __init__(self) -> None:
+        self._idle: list[NDArray[np.uint8]] = []
+
+    def take(self, size: int) -> NDArray[np.uint8]:
+        """At least so many bytes, of any content."""
+        try:
+            whole = self._idle.pop()
+        except IndexError:  # another thread may have taken the last
+            whole = None
+        # From Arrow, whose allocator keeps pages for what is read into memory again and again. Not zeros: touching memory is slow.
+        return np.frombuffer(pa.allocate_buffer(size), np.uint8) if whole is None or len(whole) < size else whole
+
+    def give(self, whole: NDArray[np.uint8]) -> None:
+        """Nothing refers to it any more."""
+        if sum(map(len, self._idle)) + len(whole) <= _MOST_IDLE:
+            self._idle.append(whole)
+
+    def give_after(self, part: NDArray[np.uint8], whole: NDArray[np.uint8]) -> None:
+        """Give `whole` once nothing refers to `part`, which is a view of it: no batch, no slice of one."""
+        weakref.finalize(part, _give, weakref.ref(self), whole).atexit = False
+
+
+def _give(memory: weakref.ref[Memory], whole: NDArray[np.uint8]) -> None:
+    still = memory()
+    if still is not None:  # otherwise the read is over, and the last batch frees it
+        still.give(whole)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.arrays import order_of
 from native_reader.layout.record import Index, Mask
-from native_reader.summary.groups import GROUPS
-from native_reader.summary.part import FACTS, KEYS, RECORDS, Facts
+from native_reader.summary.part import FACTS, GROUPS, KEYS, RECORDS, Facts
 from native_reader.summary.pieces import KEYS_AT_ONCE, ROWS_AT_ONCE
 from native_reader.summary.texts import TextCodes
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -20,13 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from native_reader.layout.arrays import is_among
-from native_reader.layout.record import Numbers
+from native_reader.layout.record import Index, Numbers
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment
-from native_reader.summary.groups import GROUPS, Groups
-from native_reader.summary.pieces import Pieces, PieceSums
+from native_reader.summary.pieces import Pieces, PieceSums, Unfit
 from native_reader.summary.texts import TEXTS
-from native_reader.summary.unfit import Unfit
 
 RECORDS = pa.schema([(name, pa.int64()) for name in ("position", "size", "time", "queue_offset", "flags")])
 KEYS = pa.schema([(name, pa.int64()) for name in ("hash", "row")])
@@ -192,3 +190,41 @@ def end_at(file: Any, position: int, size: int) -> End:
     size = max(0, min(size, _MOST_END))
     (content,) = file.read_ranges([(max(0, position), size)])
     return End(position, size, zlib.crc32(content))
+
+
+GROUPS = pa.schema(
+    [
+        ("topic", pa.binary()),
+        *((name, pa.int64()) for name in ("queue_id", "records", "bytes", "opaque", "keyless")),
+        *((name, pa.int64()) for name in ("first_time", "last_time", "first_queue_offset", "last_queue_offset")),
+    ]
+)
+"""`bytes`: without frames. `opaque`: how many records have messages inside, or odd properties. `keyless`: of how many the keys may be
+missing. Times are in milliseconds."""
+
+
+class Groups:
+    """What the table of groups says. `names`: the topics, each once, and `topics`: their numbers. Raises Unfit if a value is missing."""
+
+    def __init__(self, table: pa.Table) -> None:
+        if any(column.null_count for column in table.columns):
+            raise Unfit("contradiction")
+        encoded = table["topic"].combine_chunks().dictionary_encode()
+        self.names: list[bytes] = encoded.dictionary.to_pylist()
+        self.topics: Index = encoded.indices.to_numpy()
+        self._columns: dict[str, Numbers] = {name: table[name].to_numpy() for name in GROUPS.names[1:]}
+        self.ends: Numbers = np.cumsum(self["records"])
+        """After the last row of each."""
+
+    def __len__(self) -> int:
+        return len(self.topics)
+
+    def __getitem__(self, name: str) -> Numbers:
+        """A column of numbers."""
+        return self._columns[name]
+
+    def rows(self, which: Index, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """The topic, the first row and these columns of some groups."""
+        columns = (self.ends - self["records"], *(self[name] for name in names))
+        topics = (self.names[topic] for topic in self.topics[which].tolist())
+        return zip(topics, *(column[which].tolist() for column in columns), strict=True)

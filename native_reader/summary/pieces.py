@@ -1,10 +1,14 @@
-"""A Parquet file of a part of a summary. Only what is needed is read: each row group has its own checksum, and so has the footer."""
+"""A Parquet file of a part of a summary, and why it cannot be used.
+
+Only what is needed is read: each row group has its own checksum, and so has the footer.
+"""
 
 from __future__ import annotations
 
 import zlib
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,7 +19,7 @@ import pyarrow.parquet as pq
 
 from native_reader.layout.record import Numbers
 from native_reader.storage.protocol import storage_of
-from native_reader.summary.unfit import Unfit
+from native_reader.text import Said, say
 
 ROWS_AT_ONCE = 1 << 14
 """The rows of a row group: the least that is read."""
@@ -164,3 +168,37 @@ def _fetched(uri: str, content: PieceSums, pieces: Sequence[int]) -> list[tuple[
             if len(own) != edges[piece + 1] - edges[piece] or zlib.crc32(own) != content.checksums[piece]:
                 raise Unfit("damaged part")
     return [(edges[first], each) for first, each in zip(firsts, found, strict=True)]
+
+
+UNFIT = {
+    "no part": "the summary has no part for it",
+    "other version": "another version of rmqstore wrote its part",
+    "damaged part": "a checksum of its part is wrong: the part was changed or not written to the end",
+    "unreadable part": "its part cannot be read",
+    "contradiction": "its part contradicts itself",
+    "other segment": "its part is of another file",
+    "changed": "it was changed after its part was written",
+    "damage": "it has damaged bytes",
+    "many": "too many of its queues may match",
+    "large": "it has a record that is larger than max_record_bytes",
+}
+"""Why a segment is not read by its part, by kind, in English."""
+
+
+class Unfit(Exception):
+    """A part that is not used. `said`: why."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(UNFIT[kind])
+        self.said: Said = say(kind)
+
+
+@contextmanager
+def reading_part() -> Iterator[None]:
+    """Make errors of reading a part Unfit."""
+    try:
+        yield
+    except (pa.ArrowException, KeyError, OverflowError):
+        raise Unfit("contradiction") from None
+    except OSError:
+        raise Unfit("unreadable part") from None

@@ -3,17 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from native_reader.tables.checkpoint import CHECKPOINT
 from native_reader.tables.compacted import COMPACTED_MESSAGES
-from native_reader.tables.config import CONFIG
+from native_reader.tables.config import CHECKPOINT, CONFIG
 from native_reader.tables.consumer_offsets import CONSUMER_OFFSETS, LAG_BY_TAG
 from native_reader.tables.damage import DAMAGE
 from native_reader.tables.delay import DELAY
 from native_reader.tables.dlq import DLQ
 from native_reader.tables.duplicates import DUPLICATES
 from native_reader.tables.findings import FINDINGS
-from native_reader.tables.index_entries import INDEX_ENTRIES
-from native_reader.tables.index_files import INDEX_FILES
+from native_reader.tables.index_entries import INDEX_ENTRIES, INDEX_FILES
 from native_reader.tables.pop import POP
 from native_reader.tables.queue_entries import QUEUE_ENTRIES
 from native_reader.tables.queues import QUEUES

@@ -1,19 +1,32 @@
-"""`findings`: one row for each kind and place of inconsistency in a store. What the codes mean: `verify/codes.py`."""
+"""`findings`: one row for each kind and place of inconsistency in a store. What the codes mean: `verify/codes.py`.
+
+The parts of a check are independent, and small enough to be sent to other machines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import assert_never
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, assert_never
 
 import pyarrow as pa
 
 from native_reader.columns.projection import Projection
+from native_reader.log.recovery import recovery_begins
+from native_reader.plan.beside import Sides, sides_of
+from native_reader.plan.lost import CheckedEnd
+from native_reader.plan.plan import StoreRead, whole_reads
+from native_reader.plan.planning import Planning
+from native_reader.sides.index import IndexFile, index_files
+from native_reader.sides.queues import topics_in
+from native_reader.storage.rocksdb_queues import why_unreadable
+from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Table, TableRequest
+from native_reader.text import Said, verbatim
 from native_reader.verify.chains import check_file
 from native_reader.verify.findings import COLUMNS, Findings, by_topic
 from native_reader.verify.log import LogPart, check_segment
-from native_reader.verify.plan import IndexPart, VerifyPart, plan_parts
 from native_reader.verify.queue_files import QueuePart, check_queues
+from native_reader.verify.sides import QueueNumbering
 from native_reader.verify.store import StorePart, check_store
 
 
@@ -39,3 +52,50 @@ def _batches(part: VerifyPart, projection: Projection) -> Iterator[pa.RecordBatc
 
 
 FINDINGS = Table("findings", COLUMNS, _parts, batches=_batches, options=("max_hash_slot_num", "time_skew_tolerance"), merged=by_topic)
+
+
+_TOPICS_AT_ONCE = 32
+
+
+class IndexPart(NamedTuple):
+    """One index file. `newest`: brokers make it before its first entry."""
+
+    sides: Sides
+    file: IndexFile
+    newest: bool
+
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return self.file.size
+
+
+VerifyPart = StorePart | LogPart | QueuePart | IndexPart
+
+
+def plan_parts(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd], planning: Planning) -> list[VerifyPart]:
+    """The parts of a check of these stores."""
+    return [part for read in whole_reads(stores, ends) for part in _parts_of(read, ends[read.store.uri], planning)]
+
+
+def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[VerifyPart]:
+    store, segments = read.store, read.store.segments
+    sides = sides_of(store, end.offset, end.stale, planning)
+    lost = None
+    if end.lost is not None:
+        lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.what_and_why)
+    gaps = tuple(read.missing())
+    unread = [verbatim(why) for database in store.databases if (why := why_unreadable(database)) is not None]
+    unread += [] if sides.directories else [Said("no queue checked")]
+    yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None)
+    begins, queues = recovery_begins(store), QueueNumbering(sides)
+    for number, segment in enumerate(segments):
+        split = read.whole(segment)
+        after = segments[number + 1] if number + 1 < len(segments) and segment.end < read.end else None
+        yield LogPart(sides, queues, split, segment.base >= begins, segment.base < read.end <= segment.end, after)
+    topics = tuple(topics_in(sides.directories, light=True))
+    for first in range(0, len(topics), _TOPICS_AT_ONCE):
+        yield QueuePart(sides, topics[first : first + _TOPICS_AT_ONCE])
+    files = index_files(store.index, planning.max_hash_slot_num)
+    for file in files:
+        yield IndexPart(sides, file, file is files[-1])

@@ -16,11 +16,10 @@ from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, QUEUE_ENT
 from native_reader.layout.record import Mask
 from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, type_of, written_units
 from native_reader.sides.queues import QueueFile, queues_of, topics_in
-from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.storage.protocol import StoredFile, map_files, storage_of
 from native_reader.storage.rocksdb_queues import database_of, times_of
-from native_reader.storage.threads import map_files
+from native_reader.tables.damage import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
 from native_reader.tables.queues import warn_of_rocksdb
-from native_reader.tables.ranges import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
 from native_reader.tables.table import Table, TableRequest
 
 FILLER, INVALID, ORDER = "filler", "invalid", "order"

@@ -22,9 +22,9 @@ from native_reader.scan.read import Reading
 from native_reader.sides.bounds import BATCH, FOUND, LIGHT, SIMPLE, Bounds, bounds_of, type_of
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, Topic, queues_of, topics_in
+from native_reader.storage.protocol import map_files
 from native_reader.storage.rocksdb_queues import is_in_database, why_unreadable
 from native_reader.storage.store import StoreFiles
-from native_reader.storage.threads import map_files
 from native_reader.tables.table import Table, TableRequest, batches_of
 from native_reader.text import Said, verbatim
 

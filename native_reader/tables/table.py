@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -15,14 +15,15 @@ from native_reader.columns.projection import Projection
 from native_reader.columns.spec import ColumnSpec, selected
 from native_reader.plan.ends import find_ends
 from native_reader.plan.lost import CheckedEnd, Missing
-from native_reader.plan.places import PlacesOfStores
 from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS
+from native_reader.plan.ways import PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.scan.ahead import side_by_side
 from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.storage.store import StoreFiles
+from native_reader.text import counted, size_of
 
 _ROWS = 8192
 
@@ -207,3 +208,49 @@ def lost_of(request: TableRequest) -> list[Missing]:
 def missing_in(request: TableRequest) -> list[Missing]:
     """Offsets below the end of those logs that no file holds."""
     return [missing for read in request.reads for missing in read.missing()]
+
+
+@dataclass(frozen=True, slots=True)
+class TableExplanation:
+    """The read as text (`str`) and as a dict (`to_dict`). `ends`: whether planning had to find the ends of the logs."""
+
+    table: Table[Any]
+    selection: Selection
+    stores: tuple[StoreFiles, ...]
+    parts: tuple[object, ...]
+    ends: bool
+    zone: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The read as a dict."""
+        needed = self.selection.needed
+        return {
+            "table": self.table.name,
+            "stores": [store.uri for store in self.stores],
+            "predicate": str(self.selection.predicate),
+            "time_zone": self.zone,
+            "columns": list(self.selection.columns),
+            "only_for_the_condition": [name for name in needed if name not in self.selection.columns],
+            "not_computed": [name for name in self.table.columns if name not in needed],
+            "segments": sum(len(store.segments) for store in self.stores),
+            "parts": len(self.parts),
+            "ends_of_logs": self.ends,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The text, line by line."""
+        facts = self.to_dict()
+        yield f"{facts['table']} where {facts['predicate']}"
+        if self.zone is not None:
+            yield f" times without a time zone are in {self.zone}"
+        yield f" columns       {', '.join(facts['columns'])}"
+        for label, names in (("for where", facts["only_for_the_condition"]), ("not computed", facts["not_computed"])):
+            if names:
+                yield f" {label:<13} {', '.join(names)}"
+        for store in self.stores:
+            yield f" {store.uri}: {counted(len(store.segments), 'segment')}, {size_of(sum(segment.size for segment in store.segments))}"
+        ends = "after a search for the ends of the logs" if self.ends else "without a search for the ends of the logs"
+        yield f" reads         {counted(facts['parts'], 'part')}, {ends}"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.broker.timer import timer_check_of
+from native_reader.broker.progress import timer_check_of
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.arrays import last_of_each

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from native_reader.testing.java import map_order
-from native_reader.writing.checkpoint import checkpoint
+from native_reader.writing.records import checkpoint
 
 _SYSTEM_GROUPS: Final = (
     "TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "SELF_TEST_C_GROUP", "CID_ONSAPI_OWNER", "CID_ONSAPI_PERMISSION", "CID_ONSAPI_PULL",

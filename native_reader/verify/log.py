@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.broker.checkpoint import checkpoint_of
-from native_reader.columns import checksums
+from native_reader.broker.progress import checkpoint_of
 from native_reader.columns.projection import Projection
+from native_reader.columns.rows import anomaly_of, wrong
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreError, UnreadableError
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
+from native_reader.log.certain import is_live
 from native_reader.log.recovery import recovery_stops
-from native_reader.log.witness import is_live
 from native_reader.plan.beside import Sides
 from native_reader.plan.split import Split
 from native_reader.records.damages import FROM_PROPERTIES, SENTENCES, Damage
@@ -120,9 +120,9 @@ class _SegmentCheck:
     def _take(self, window: Window, records: Records) -> None:
         """Check records by themselves, and keep what the comparison needs."""
         source = PaddedBuffer(window.u8, window.arrow)
-        for row in np.flatnonzero(checksums.wrong(source, records)).tolist():
+        for row in np.flatnonzero(wrong(source, records)).tolist():
             offset = int(records.heads["physical_offset"][row])
-            self._findings.add("log-checksum", self._segment.uri, Said(checksums.anomaly_of(source, records, row)), offset)
+            self._findings.add("log-checksum", self._segment.uri, Said(anomaly_of(source, records, row)), offset)
             self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
         self._held = self._reader.add(window.u8, records)
 

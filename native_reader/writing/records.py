@@ -1,6 +1,8 @@
 """One record as a broker writes it, and the blank at the end of a segment: slow and simple. All writers here use it.
 
 This part does not import the reader: it defines its own constants, so that writer and reader check each other.
+
+The checkpoint, which tells how far a broker is, is written here, too.
 """
 
 from __future__ import annotations
@@ -154,3 +156,11 @@ def _host(host: Host) -> bytes:
     if len(ip) not in (4, 16):
         raise ValueError(f"an address has 4 or 16 bytes, not {len(ip)}")
     return ip + struct.pack(">i", port)
+
+
+_SIZE: Final = 4096
+
+
+def checkpoint(physic: int, logics: int, index: int, *, confirmed: int = 0, dispatched: int = 0) -> bytes:
+    """Times of the newest record flushed, dispatched and in a full index file; and offsets, which older brokers ignore."""
+    return struct.pack(">6q", physic, logics, index, 0, confirmed, dispatched).ljust(_SIZE, b"\0")

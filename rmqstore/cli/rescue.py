@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from native_reader import Rescued, Store
-    from native_reader.document import Document
+    from native_reader.markdown import Document
 
 HELP = """Save what a store holds: write all readable messages to FOLDER, check the rest, and describe both in FOLDER/rescue.html.
 

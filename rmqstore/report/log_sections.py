@@ -8,8 +8,7 @@ from typing import NamedTuple
 from native_reader.facts import DAY, SIZES, Facts, Growth, LogFacts, Row, Tally, pace_of
 from native_reader.layout.kinds import SYSTEM_KINDS
 from native_reader.text import number_of, size_of
-from rmqstore.report import charts
-from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, section, share_cell, table, times_in
+from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, area, name, note, part, section, share_cell, table, times_in
 from rmqstore.report.markup import Markup, element
 from rmqstore.report.words import Words
 
@@ -30,7 +29,7 @@ def over_time(facts: Facts, words: Words) -> Markup:
     figure = element(
         "figure",
         element("figcaption", title),
-        charts.area([size for _, size, _ in series], title),
+        area([size for _, size, _ in series], title),
         element("div", *(element("span", mark) for mark in marks), class_="axis"),
     )
     columns = ((words.say("from"), TEXT), (words.say("messages"), NUMBER), (words.say("size"), NUMBER))

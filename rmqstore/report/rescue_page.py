@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from typing import NamedTuple
 
-from native_reader.document import Block, Cell, Code, Document, Items, Lines, Results, Table
 from native_reader.errors import spelled
+from native_reader.markdown import Block, Cell, Code, Document, Items, Lines, Results, Table
 from native_reader.text import Said, number_of
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, name, pairs, table
 from rmqstore.report.frame import contents, framed

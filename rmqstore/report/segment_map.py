@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from native_reader.facts import Facts, FirstFindings, Numbers
-from rmqstore.report.blocks import note, times_in
-from rmqstore.report.charts import Range, strip
+from rmqstore.report.blocks import Range, note, strip, times_in
 from rmqstore.report.markup import Markup, element
 from rmqstore.report.words import Words
 

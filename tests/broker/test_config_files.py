@@ -17,8 +17,7 @@ from support.golden import Golden
 from support.stores import Backend, in_memory
 
 import native_reader as nr
-from native_reader.broker.config_files import config_text, read_config
-from native_reader.broker.fastjson import DEEPEST, NotFastjson, parse
+from native_reader.broker.config_files import DEEPEST, NotFastjson, config_text, parse, read_config
 from native_reader.testing.config import fastjson
 from native_reader.testing.faulty import FaultyStorage
 

@@ -152,7 +152,7 @@ def test_tail_prints_the_newest_messages_in_order(store: Path, rows: list[dict[s
 
 
 def test_tail_looks_further_back_only_as_far_as_needed(store: Path, rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("native_reader.newest._FIRST_LOOK", 100)
+    monkeypatch.setattr("native_reader.arrivals._FIRST_LOOK", 100)
     for count in (1, 2, 33, 60, 61):
         printed = run("tail", store, "-n", count, "--json").rows
         assert [row["physical_offset"] for row in printed] == [row["physical_offset"] for row in rows[-count:]]

@@ -12,7 +12,7 @@ from rich.console import Console
 from support.command_line import run_on_terminal, uncolored
 from support.effort import sampled
 
-from rmqstore.cli.layout import ColumnWidths, blocks
+from rmqstore.cli.rows import ColumnWidths, blocks
 
 TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N")), max_size=60) | st.text("主题a", max_size=20)
 

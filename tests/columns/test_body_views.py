@@ -16,7 +16,7 @@ from support.compare import InMemory
 from support.kernels import VARIABLE
 
 import native_reader as nr
-from native_reader.storage.memory import Memory
+from native_reader.storage.window import Memory
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from native_reader.tuning import tuned

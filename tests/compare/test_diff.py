@@ -15,7 +15,7 @@ from support.slaves import batch
 from support.stores import Files, files_of, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.compare.steps import steps
+from native_reader.compare.lacking import steps
 from native_reader.testing.records import Message
 
 Rows = list[dict[str, Any]]

@@ -20,8 +20,7 @@ from support.stores import files_of, in_memory, log_of, message, on_disk
 from support.verified import healthy
 
 import native_reader as nr
-from native_reader.document import Document, Table
-from native_reader.markdown import lines_of, table, text
+from native_reader.markdown import Document, Table, lines_of, table, text
 from native_reader.rescue.page import Checked, ranges_in
 from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
 from native_reader.rescue_texts import ENGLISH

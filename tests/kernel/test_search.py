@@ -16,8 +16,8 @@ from support.stores import message
 
 import native_reader as nr
 from native_reader.layout.record import MAGIC_V1, MAGIC_V2, PADDING, Records
-from native_reader.records.rest import rest_of
 from native_reader.records.sync import candidates
+from native_reader.records.walk import rest_of
 from native_reader.storage.window import Window
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import encode, forge

@@ -18,10 +18,9 @@ from native_reader.columns.projection import Projection
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import CheckedEnd
-from native_reader.plan.places import Places, records_in
 from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
-from native_reader.plan.ways import SEEN
+from native_reader.plan.ways import SEEN, Places, records_in
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.scan.read import Reading
 from native_reader.tables import TABLES

@@ -20,8 +20,8 @@ from support.tune import Tune
 from native_reader.columns import chunk as scan_chunk
 from native_reader.columns import makers as scan_makers
 from native_reader.columns import properties as scan_properties
+from native_reader.columns import properties as scan_tokens
 from native_reader.columns import rows as scan_rows
-from native_reader.columns import tokens as scan_tokens
 from native_reader.columns.strings import PaddedBuffer, decoded
 from native_reader.layout.inner import SMALLEST_UNIT, units_of
 from native_reader.layout.properties import parse

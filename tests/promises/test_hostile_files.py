@@ -16,8 +16,7 @@ from support.queued_stores import dispatched
 from support.stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.records.damages import Damage, Damages
-from native_reader.records.report import Report
+from native_reader.records.damages import Damage, Damages, Report
 from native_reader.sides.queues import QueueReader, Topic, queues_of
 from native_reader.storage.protocol import storage_of
 from native_reader.testing.faulty import FaultyStorage

@@ -23,8 +23,7 @@ from native_reader.records import walk
 from native_reader.records.damages import Damages
 from native_reader.storage import protocol
 from native_reader.storage.local import LocalFile
-from native_reader.storage.mixed import one_log
-from native_reader.storage.store import DLEDGER, Segment
+from native_reader.storage.store import DLEDGER, Segment, one_log
 from native_reader.stream.begin import resume
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog

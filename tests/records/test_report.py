@@ -13,8 +13,7 @@ from support.stores import ZERO, files_of, in_memory, log_of, message
 
 import native_reader as nr
 from native_reader.columns.projection import Projection
-from native_reader.records.damages import Damage
-from native_reader.records.report import Report, SegmentReport
+from native_reader.records.damages import Damage, Report, SegmentReport
 from native_reader.scan.run import Run
 
 SIZE = 1000

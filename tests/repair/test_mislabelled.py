@@ -18,8 +18,8 @@ from support.store_damages import no_queues, patch
 
 import native_reader as nr
 from native_reader.layout.queue_entry import QUEUE_ENTRY
-from native_reader.repair.mislabelled import mislabelled
 from native_reader.repair.old_queues import OldQueue
+from native_reader.repair.plan import mislabelled
 from native_reader.repair.survey import Run, Survivors
 
 UP_TO_QUEUE_ID, UP_TO_QUEUE_OFFSET = 12, 20

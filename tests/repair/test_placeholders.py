@@ -13,10 +13,9 @@ from support.plain_decoder import decompressed, plain_record_at, rows_of
 
 import native_reader as nr
 from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, OP_TOPIC
-from native_reader.repair.filling import content_of, filled
+from native_reader.repair.filling import SMALLEST_FILLER, content_of, filled, filler, placeholder, smallest_placeholder
 from native_reader.repair.log_shape import Hole, LogShape
 from native_reader.repair.lost import EXACT, Loose, Lost
-from native_reader.repair.placeholders import SMALLEST_FILLER, filler, placeholder, smallest_placeholder
 
 QUEUES = [("orders", 3), ("订单", 0), (DELAY_TOPIC, 17), (HALF_TOPIC, 0), (OP_TOPIC, 0)]
 TIME = 1_700_000_000_000

@@ -14,8 +14,7 @@ from support.sentences import names_by_kind, not_translated
 from support.store_damages import wrong_magic
 
 from native_reader import repair_texts as texts
-from native_reader.document import Document, Lines
-from native_reader.markdown import lines_of
+from native_reader.markdown import Document, Lines, lines_of
 from native_reader.repair_texts import ENGLISH
 from native_reader.start import ENGLISH as START
 from native_reader.text import say

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqstore.report.charts import Range, strip
+from rmqstore.report.blocks import Range, strip
 
 
 @pytest.mark.parametrize(("start", "stop", "drawn"), [(0.25, 0.5, 'x="250" y="0" width="250"'), (0.9999, 1.0, 'x="996" y="0" width="4"')])

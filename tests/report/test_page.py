@@ -20,9 +20,9 @@ from support.verified import TOPICS, healthy
 import native_reader as nr
 from native_reader.facts import DeletedInLog, Facts, expiry_of
 from native_reader.facts.gather import ReportSettings, gather
+from native_reader.facts.log_facts import DAY, HOUR
 from native_reader.facts.seen import MOST_PLACES
 from native_reader.facts.table_facts import FirstFindings
-from native_reader.facts.times import DAY, HOUR
 from native_reader.plan.lost import Missing
 from native_reader.storage.protocol import Disk
 from native_reader.sums import MOST_GROUPS
@@ -32,9 +32,9 @@ from rmqstore.report.blocks import TOP
 from rmqstore.report.brokers_page import page_of_brokers
 from rmqstore.report.damage_section import findings_sentence
 from rmqstore.report.file import write_report
+from rmqstore.report.frame import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
 from rmqstore.report.markup import escaped, shortened
 from rmqstore.report.page import page_of
-from rmqstore.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
 from rmqstore.report.texts import TEXTS
 from rmqstore.report.words import Words
 from rmqstore.text import LANGUAGES

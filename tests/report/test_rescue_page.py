@@ -18,8 +18,7 @@ from support.stores import files_of, log_of, message, on_disk
 import native_reader as nr
 from native_reader import rescue_texts as texts
 from native_reader.doctor_texts import ENGLISH as DOCTOR
-from native_reader.document import Document, Items, Lines, Result, Results, Section, Table
-from native_reader.markdown import lines_of
+from native_reader.markdown import Document, Items, Lines, Result, Results, Section, Table, lines_of
 from native_reader.rescue_texts import ENGLISH
 from native_reader.start import ENGLISH as START
 from native_reader.text import say

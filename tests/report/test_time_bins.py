@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from native_reader.facts.times import DAY, HOUR, TimeBins
+from native_reader.facts.log_facts import DAY, HOUR, TimeBins
 
 
 def test_times_equal_plain_counting_at_every_width() -> None:

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceReader
 from support.stores import files_of, log_of, on_disk
 
 from rmqstore_spark.columns import spark_schema
-from rmqstore_spark.limit import LimitReader, first_rows
+from rmqstore_spark.reader import LimitReader, first_rows
 from rmqstore_spark.source import RocketmqStore
 
 COUNT = 60

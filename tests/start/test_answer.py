@@ -20,7 +20,7 @@ from native_reader.scan.read import Reading
 from native_reader.start import BETTER_NOT, BUT, ENGLISH, KINDS, NO, UNKNOWN, YES, Start, lines_of, may_start, recovered
 from native_reader.start.reasons import Harm
 from native_reader.storage.store import Segment
-from native_reader.writing.checkpoint import checkpoint
+from native_reader.writing.records import checkpoint
 from rmqstore.chinese.start import CHINESE
 
 

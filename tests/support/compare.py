@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import native_reader as nr
-from native_reader.records.damages import REASONS
-from native_reader.records.report import Report
+from native_reader.records.damages import REASONS, Report
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import Message

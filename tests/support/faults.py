@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import native_reader as nr
-from native_reader.records.damages import Damage
-from native_reader.records.report import Report
+from native_reader.records.damages import Damage, Report
 from native_reader.testing.logs import CommitLog, Placed
 from native_reader.testing.records import Message, pack_properties
 from support.compare import InMemory, same

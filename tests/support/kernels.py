@@ -12,7 +12,7 @@ import native_reader as nr
 from native_reader import kernel
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.record import Bytes, Records, magics, measure
-from native_reader.records.report import Report
+from native_reader.records.damages import Report
 from native_reader.verify.marks import Marks, NumpyMarker
 from support.compare import InMemory, Segments
 

@@ -183,7 +183,7 @@ def test_many_ops_for_few_half_messages(monkeypatch: pytest.MonkeyPatch) -> None
     memory = in_memory(files_of(log))
     for at_once in (1 << 20, 1):
         monkeypatch.setattr("native_reader.tables.messages._AT_ONCE", at_once)
-        monkeypatch.setattr("native_reader.tables.decisions._AT_ONCE", at_once)
+        monkeypatch.setattr("native_reader.tables.transactions._AT_ONCE", at_once)
         decided = {row["uniq_key"]: row["decided_physical_offset"] for row in rows_of(nr.open(f"{memory.url}/store"))}
         assert decided == {"A": None, "B": log.placed[2].offset, "C": log.placed[6].offset, "D": log.placed[7].offset}
 

@@ -15,8 +15,8 @@ from support.stores import in_memory
 from native_reader.layout.queue_entry import FILLER_SIZE
 from native_reader.sides.queues import QueueReader, Topic, queues_of
 from native_reader.tuning import tuned
-from native_reader.verify import cursors
-from native_reader.verify.cursors import Cursor
+from native_reader.verify import entries as cursors
+from native_reader.verify.entries import Cursor
 
 PER_FILE = 40
 ZEROS, FILLER = bytes(20), struct.pack(">qiq", 0, FILLER_SIZE, 0)

@@ -1,4 +1,4 @@
-"""How far the timer of a broker 5.0+ is, from `config/timercheck` or, with `timerRocksDBEnable` (5.4.0+), from `rocksdbstore`."""
+"""How far a broker is: its `checkpoint`, and its timer in `config/timercheck` or, with `timerRocksDBEnable` (5.4.0+), in `rocksdbstore`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 from native_reader.broker.store_database import timer_in_database
 from native_reader.errors import UnreadableError
-from native_reader.layout.progress import TIMER_CHECK_SIZE, TimerCheck, timer_check_in
+from native_reader.layout.progress import CHECKPOINT_SIZE, TIMER_CHECK_SIZE, Checkpoint, TimerCheck, checkpoint_in, timer_check_in
 from native_reader.storage.protocol import storage_of
 
 _log = logging.getLogger("native_reader")
@@ -38,3 +38,21 @@ def _in_file(config: str | None) -> TimerCheck | None:
     except OSError:
         return None
     return timer_check_in(content)
+
+
+def checkpoint_of(store: str) -> Checkpoint:
+    """The checkpoint of the store at that URI; fields that are missing or unreadable are 0."""
+    try:
+        return read_checkpoint(store) or Checkpoint()
+    except OSError:
+        return Checkpoint()
+
+
+def read_checkpoint(store: str) -> Checkpoint | None:
+    """The checkpoint of the store at that URI, or None if it has none; fields after the end of a truncated file are 0."""
+    try:
+        with storage_of(store).open(f"{store}/checkpoint") as file:
+            (content,) = file.read_ranges([(0, CHECKPOINT_SIZE)])
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return checkpoint_in(content)
