@@ -1,23 +1,23 @@
-"""Messages on standard output: for people with a heading and the body below it, else as lines; and `rmqstore cat`."""
+"""Messages on standard output: for people with a heading and the body below it, else as lines."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rmqstore.cli import stderr
-from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, SUMMARY, WHERE, Asked, Decorator, Number, takes
-from rmqstore.cli.reading import Read
+from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, SUMMARY, WHERE, Decorator
 from rmqstore.cli.rows import Output, rows_of
 from rmqstore.text import AUTO, BODIES, JSON, NONE, body_lines, cell, safe, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rmqstore.cli.asked import Asked
+    from rmqstore.cli.reading import Read
 
 HEADS = ("store_timestamp", "topic", "queue_id", "queue_offset", "tags", "keys", "msg_id", "kind", "physical_offset", "store")
 """The columns of a message for people and in a pipe; then comes the body."""
@@ -117,30 +117,3 @@ def _first(body: bytes) -> bytes:
     while end > _SHOWN - 4 and body[end] & 0xC0 == 0x80:  # inside a character of UTF-8
         end -= 1
     return body[:end]
-
-
-HELP = """Print messages in the order of the log.
-
-On a terminal, each message has a heading and its body below it. In a pipe, each is a line with tabs between its columns.
-With --json, each is an object. Control characters are always escaped.
-"""
-EPILOG = """\b
-Examples:
-  rmqstore cat /data/store --topic orders --since '2026-01-31 12:00:00Z' --limit 10
-  rmqstore cat /data/store --where "kind = 'dlq'" --json > dlq.jsonl
-  rmqstore cat /data/store -t orders -c queue_id,queue_offset,body --body json
-"""
-
-
-@click.command(help=HELP, epilog=EPILOG)
-@BODY
-@click.option("--limit", "-n", type=Number(0), metavar="N", help="Print at most this many messages.")
-@takes(MESSAGES)
-def cat(asked: Asked, body: str, limit: int | None) -> int:
-    messages = Messages(asked, body)
-    with Read(asked) as read:
-        scan = asked.open().messages(**asked.of_messages(**messages.defaults))
-        with closing(read.batches(scan, is_limited=limit is not None)) as batches:
-            messages.print(batches, limit)
-        messages.finish(read)
-    return read.code
