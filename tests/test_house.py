@@ -91,7 +91,7 @@ WRONG = [
     ("no-testing", "native_reader.rescue.rescue", "native_reader.testing.logs"),
     ("no-testing", "rmqstore.disk", "native_reader.testing"),
     ("door", "rmqstore_spark.source", "native_reader.kernel"),
-    ("door", "rmqstore.cli.verify", "native_reader.tables.findings"),
+    ("door", "rmqstore.cli.verify", "native_reader.verify.entries"),
     ("door", "rmqstore_spark.stream", "native_reader.log.follow"),
     ("door", "rmqstore.disk", "native_reader.storage.rocksdb"),
 ]
@@ -204,12 +204,8 @@ def banned_built_ins(path: str, source: str) -> list[str]:
 
 # A reader gets through 400 lines in one sitting, and a longer file mostly tells two stories: then make two files of it. One that tells
 # a single story stays whole: name it here, with its reason. Two files that are only readable together are no better than a long one.
-LONGEST = 400
-LONGER = {
-    "native_reader/api.py": "half of it is docstrings, which `help` and the site show",
-    "native_reader/lazy.py": "as api.py",
-    "native_reader/kernel.py": "one seam; the types of its two sides are read together",
-}
+LONGEST = 600
+LONGER = {"native_reader/api.py": "half of it is docstrings, which `help` and the site show"}
 
 
 def long_files(path: str, source: str) -> list[str]:

@@ -1,4 +1,4 @@
-//! Checksums of stored bodies, and of whole records where a broker since 5.2.0 appended one. As `columns/checksums.py` has them.
+//! Checksums of stored bodies, and of whole records where a broker since 5.2.0 appended one. As `columns/rows.py` has them.
 
 use crate::properties::own_checksum;
 use crate::record::Place;

@@ -434,7 +434,7 @@ def test_the_limits_are_documented() -> None:
 
 def test_only_two_modules_make_markup() -> None:
     making = {path.name for path in FOLDER.glob("*.py") if re.search(r"\bMarkup\((?!str)", path.read_text(encoding="utf-8"))}
-    assert making == {"markup.py", "style.py"}
+    assert making == {"markup.py", "frame.py"}
 
 
 def test_times_and_durations() -> None:
