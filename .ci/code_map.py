@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/code.md"
 BEGIN = "<!-- From here on `make map` writes this page. -->\n"
 ENGINE = (
+    "sentences",
     "layout",
     "writing",
     "storage",
@@ -34,7 +35,7 @@ FOLDERS = (
     "native_reader",
     *(f"native_reader/{name}" for name in (*ENGINE, "export", "frames", "stream", "start", "facts", "compare")),
     *("native_reader/rescue", "native_reader/repair", "native_reader/testing"),
-    *("rmqstore_spark", "pyspark_rmqstore", "rmqstore", "rmqstore/cli", "rmqstore/report", "rmqstore/chinese"),
+    *("rmqstore_spark", "pyspark_rmqstore", "rmqstore", "rmqstore/cli", "rmqstore/report"),
     *("kernel/src", "tests/support", ".ci"),
 )
 """In the order of the page: the engine from its lowest layer up, its faces, what is around it."""

@@ -16,6 +16,7 @@ from native_reader.frames.lazy import Lazy
 from native_reader.lazy import Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, ReadOptions, options_of
 from native_reader.scan.progress import Watch
+from native_reader.sentences import ENGLISH, LANGUAGES
 from native_reader.storage.broker_conf import FileSizes, StorePaths, file_sizes, parse_broker_conf, paths_of
 from native_reader.storage.configured import paths_that_count
 from native_reader.storage.discovery import find_stores
@@ -376,7 +377,7 @@ class Store:
 
     def rescue(
         self, /, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None,
-        pages: Mapping[str, Callable[[Document], Iterable[str]]] | None = None,
+        language: str = ENGLISH, html: Callable[[Document], Iterable[str]] | None = None,
     ) -> Rescued:  # fmt: skip
         """Write all readable messages of a store, and a page about what was saved and lost, to a folder.
 
@@ -387,7 +388,8 @@ class Store:
             jobs: How many tasks run in parallel.
             progress: As for `Scan.to_batches`. It covers the export, then the check.
             max_read_rate: The maximum number of bytes per second, such as "50m", so that a failing disk or a busy broker is spared.
-            pages: Writers of `rescue.md` and `rescue.html`, by name. Without them: only `rescue.md`, in English.
+            language: Of the page: `en` or `zh`.
+            html: Writes the lines of a second page, `rescue.html`. Without it, there is only `rescue.md`.
 
         Returns:
             What was saved and what was lost. Damage and losses are no errors.
@@ -403,7 +405,15 @@ class Store:
         """
         from native_reader.rescue.rescue import rescue
 
-        return rescue(self._one("a rescue"), path, jobs=jobs, progress=progress, max_read_rate=max_read_rate, pages=pages)
+        return rescue(
+            self._one("a rescue"),
+            path,
+            jobs=jobs,
+            progress=progress,
+            max_read_rate=max_read_rate,
+            language=one_of_words("language", language, LANGUAGES),
+            html=html,
+        )
 
     def repair(
         self,
@@ -418,7 +428,7 @@ class Store:
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
-        sentences: Mapping[str, str] | None = None,
+        language: str = ENGLISH,
     ) -> Repaired:
         """Write a new store on which a broker runs, with every message that survived. The damaged store is only read.
 
@@ -435,7 +445,7 @@ class Store:
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.
-            sentences: What the page says, by kind; without it, English.
+            language: Of the page: `en` or `zh`.
 
         Returns:
             What survived, what was lost and what was made. Lost messages are no errors.
@@ -456,7 +466,7 @@ class Store:
         kept = one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful)
         choices = Choices(*kept, one_of_words("holes", holes, HOLES), flag("single", single))
         how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices)
-        return repair(self._one("a repair"), path, how, dry_run=dry_run, sentences=sentences)
+        return repair(self._one("a repair"), path, how, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
     def repair_refusal(self) -> str | None:
         """Say why `repair` would refuse this store, as far as it shows without its log; None if nothing does.
@@ -479,7 +489,7 @@ class Store:
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
-        sentences: Mapping[str, str] | None = None,
+        language: str = ENGLISH,
     ) -> Repaired:
         """Write a new store with the messages of some topics, for a broker elsewhere. This one is only read.
 
@@ -493,7 +503,7 @@ class Store:
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read.
-            sentences: As for `repair`.
+            language: As for `repair`.
 
         Returns:
             What was copied, and what was lost before.
@@ -512,7 +522,7 @@ class Store:
 
         choices = Choices(topics=tuple(dict.fromkeys(texts("topic", topic))))
         how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices)
-        return repair(self._one("an extract"), path, how, dry_run=dry_run, sentences=sentences)
+        return repair(self._one("an extract"), path, how, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
     def index(self, /, path: LocalPath, *, progress: Watch = False, max_read_rate: int | str | None = None) -> Indexed:
         """Write a summary of all full segments to a folder outside the store, for those who ask more than once: `messages(summary=path)`.

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 from time import time_ns
 from typing import Any
 
 from native_reader.arrivals import newest
 from native_reader.broker.config_files import config_text, damaged_files
 from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
-from native_reader.doctor_texts import ENGLISH
 from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
 from native_reader.log.certain import is_live
 from native_reader.options import MessageOptions
-from native_reader.plan.lost import BACK
-from native_reader.sides.index import WHY_NOT, index_files, slots_of_cut
+from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
+from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
-from native_reader.sides.queues import topics_in
 from native_reader.start import Start, may_start
 from native_reader.start.answer import RESERVED
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles
 from native_reader.tables import TABLES
-from native_reader.tables.queues import StoreQueues, list_queues
-from native_reader.text import Said, joined, names_of, say, size_of, verbatim
+from native_reader.text import names_of, size_of
 
 LENIENT: Mapping[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
 _SIGNS = (
@@ -51,7 +47,7 @@ _SIGNS = (
 )
 """What shows that a broker is of that version or later: where, and the column or file name, which is also the kind of its sentence."""
 
-_COLUMNS = "topic", "type", "state", "found", "expired"
+_COLUMNS = "topic", "type", "state", "found", "details", "expired"
 _STATES = {"ahead": True, "behind": False, "orphaned": False}
 """States of queues that are odd: whether each is a finding."""
 
@@ -83,21 +79,21 @@ class Diagnosis:
     @property
     def findings(self) -> list[str]:
         """What may be a loss, in English."""
-        return [each.text(ENGLISH) for each in self.losses]
+        return [each.text() for each in self.losses]
 
     @property
     def notes(self) -> list[str]:
         """What is odd, but harmless, in English."""
-        return [each.text(ENGLISH) for each in self.harmless]
+        return [each.text() for each in self.harmless]
 
-    def lines(self, time: Time, sentences: Mapping[str, str] = ENGLISH) -> Iterator[tuple[str, str]]:
+    def lines(self, time: Time, language: str = ENGLISH) -> Iterator[tuple[str, str]]:
         """Write the diagnosis for people: a label and a text for each line.
 
         Args:
             time: How a time is written.
-            sentences: Those of another language, by kind.
+            language: `en` or `zh`.
         """
-        return ((label.text(sentences), said.text(sentences)) for label, said in self.said(time))
+        return ((label.text(language), said.text(language)) for label, said in self.said(time))
 
     def said(self, time: Time) -> Iterator[tuple[Said, Said]]:
         """Give what `lines` writes: a label, and what is said there.
@@ -168,7 +164,7 @@ class _Examination:
         seen = [(version, name) for version, place, name in _SIGNS if name in names.get(place, ())]
         latest = max((version for version, _ in seen), key=_numbers, default=None)
         signs = self._found.words[STORE] = [Said(name) for version, name in seen if version == latest]
-        return {"uri": files.uri, "version_at_least": latest, "because": [sign.text(ENGLISH) for sign in signs]}
+        return {"uri": files.uri, "version_at_least": latest, "because": [sign.text() for sign in signs]}
 
     def log(self) -> Facts:
         """The segments, the times of the first and the last record, and what is missing."""
@@ -179,8 +175,7 @@ class _Examination:
         found.has_gaps = bool(plan.gaps)
         for gap in plan.gaps:
             where = say("gap", start=gap.start, stop=gap.stop, bytes=gap.stop - gap.start)
-            back = next((each for each in gap.said if each.kind in BACK), None)
-            found.losses.append(where if back is None else say("found packed", gap=where, back=back))
+            found.losses.append(where if gap.back is None else say("sentences", first=where, second=gap.back))
         if stale := dict(plan.stale).get(files.uri):
             found.harmless.append(say("stale", bytes=stale))
         found.losses += self._unopened()
@@ -203,7 +198,7 @@ class _Examination:
             self._found.harmless.append(say("no queues"))
         topics, light, queues = set[str](), 0, 0
         states: dict[str, dict[str, int]] = {}
-        wrong = set[str]()
+        wrong = list[Said]()
         older: dict[str, int] = {}
         for row in self._table("queues", _COLUMNS):
             light, queues = light + (row["type"] == "LMQ"), queues + (row["type"] != "LMQ")
@@ -211,10 +206,10 @@ class _Examination:
                 topics.add(row["topic"])
                 older[row["topic"]] = older.get(row["topic"], 0) + (row["expired"] or 0)
             if row["found"] is not None and len(wrong) < MOST:
-                wrong.add(row["topic"])
+                wrong.append(_at(row["topic"], row))
             topics_of_state = states.setdefault(row["state"] or "unknown", {})
             topics_of_state[row["topic"]] = topics_of_state.get(row["topic"], 0) + 1
-        self._found.losses += islice(self._wrong_queues(wrong), MOST)
+        self._found.losses += wrong
         for state, is_finding in _STATES.items():
             if of_state := states.get(state):
                 said = say(state, queues=sum(of_state.values()), names=names_of(sorted(of_state), MOST))
@@ -227,18 +222,11 @@ class _Examination:
             OLDER: {topic: count for topic, count in sorted(older.items(), key=lambda each: (-each[1], each[0])) if count},
         }
 
-    def _wrong_queues(self, names: Collection[str]) -> Iterator[Said]:
-        """What is wrong with the files of queues of these topics. The table says it in English only."""
-        topics = tuple(topic for topic in topics_in(self._files.queues, light=True) if topic.name in names) if names else ()
-        for queue in list_queues(StoreQueues(self._files, topics, None)):
-            if queue.found is not None:
-                yield say("at", place=queue.topic, what=queue.found)
-
     def index(self) -> Facts:
         """The index files, and those that a search cannot use."""
         rows = list(self._table("index_files")) if self._files.index is not None else []
         unusable = [row for row in rows if row["found"] is not None]
-        self._found.losses += [_about_file(row["file"], row["found"]) for row in unusable if row["slots"] is not None][:MOST]
+        self._found.losses += [_at(row["file"], row) for row in unusable if row["slots"] is not None][:MOST]
         self._found.losses += self._cut_files()
         if unknown := sum(row["slots"] is None for row in unusable):
             self._found.harmless.append(say("index size unknown", files=unknown))
@@ -290,7 +278,7 @@ class _Examination:
         if databases and is_live(self._files.uri):
             self._found.harmless.append(say("late databases"))
         contents = self._found.words[DATABASES] = [_holding(each) for each in databases]
-        texts = [None if each.holds is None else words.text(ENGLISH) for each, words in zip(databases, contents, strict=True)]
+        texts = [None if each.holds is None else words.text() for each, words in zip(databases, contents, strict=True)]
         return [{"directory": each.uri, "holds": text} for each, text in zip(databases, texts, strict=True)]
 
     def state(self) -> Facts:
@@ -322,9 +310,9 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
-def _about_file(file: str, why: str) -> Said:
-    """Why an index file cannot be used. An error of its storage has no kind."""
-    return say("at", place=file, what=Said(why) if why in WHY_NOT else why)
+def _at(place: str, row: Facts) -> Said:
+    """What a table says is wrong there."""
+    return say("at", place=place, what=Said.from_json(row["details"]))
 
 
 def _holding(database: FoundDatabase) -> Said:

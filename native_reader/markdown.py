@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from html import unescape
 from typing import NamedTuple
 
 from native_reader.errors import spelled
-from native_reader.text import Said
+from native_reader.sentences import Said
 
 LONGEST, LONGEST_SENTENCE = 200, 1000
 """Characters of a name, and of an error or warning, which may hold two paths."""
@@ -21,17 +21,17 @@ _LINK = re.compile(r"(?i)(https?|ftp)(://)|(www)(\.)")
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def lines_of(page: Document, sentences: Mapping[str, str]) -> Iterator[str]:
-    """The lines of the page in the language of these sentences, in which code is between backticks."""
-    say = partial(_said, sentences=sentences)
+def lines_of(page: Document, language: str) -> Iterator[str]:
+    """The lines of the page in that language. In its sentences, code is between backticks."""
+    say = partial(_said, language=language)
     yield f"# {say(page.title)}"
     yield from _blocks(page.blocks, say)
     for section in page.sections:
         yield from ("", f"## {say(section.title)}", *_blocks(section.blocks, say))
 
 
-def _said(said: Said, sentences: Mapping[str, str]) -> str:
-    return _CODE.sub(_as_code, spelled(said.text(sentences, lambda value: text(spelled(value, str), LONGEST_SENTENCE)), str))
+def _said(said: Said, language: str) -> str:
+    return _CODE.sub(_as_code, spelled(said.text(language, lambda value: text(spelled(value, str), LONGEST_SENTENCE)), str))
 
 
 def _as_code(span: re.Match[str]) -> str:

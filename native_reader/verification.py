@@ -11,20 +11,10 @@ from native_reader.errors import UseError, spelled
 from native_reader.frames.lazy import Lazy
 from native_reader.lazy import TableScan
 from native_reader.scan.progress import Watch
+from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.storage.store import StoreFiles
-from native_reader.text import Said, joined, say, size_of
-from native_reader.verify.codes import CODES, ERROR, SEVERITIES, WARNING
-
-SENTENCES = {
-    "commas": "{first}, {second}",
-    "no segments": "nothing to check: there are no segments",
-    "clean": "no errors, no warnings",
-    "n error": "{count:,} {count:error|errors}",
-    "n warning": "{count:,} {count:warning|warnings}",
-    "n note": "{count:,} {count:note|notes}",
-    "in log": "{found} in {segments:,} {segments:segment|segments}, {size}",
-}
-"""The summary of a check, by kind, in English."""
+from native_reader.text import size_of
+from native_reader.verify.codes import ERROR, SEVERITIES, WARNING, advice
 
 
 class Verification(Lazy):
@@ -81,25 +71,26 @@ class Verification(Lazy):
     @property
     def summary(self) -> str:
         """One line: how many errors, warnings and notes, in how much."""
-        return self.said.text(SENTENCES)
+        return self.said.text()
 
     @property
     def said(self) -> Said:
-        """The summary, for other languages."""
+        """The summary, without its words."""
         segments = [segment for each in self._stores for segment in each.segments]
         if not segments:
-            return say("no segments")
+            return say("nothing to check")
         found = [say("clean")] if self.is_clean else []
         found += [say(f"n {name}", count=self.counts[name]) for name in SEVERITIES if self.counts[name]]
         size = size_of(sum(segment.size for segment in segments))
-        return say("in log", found=joined("commas", found), segments=len(segments), size=size)
+        return say("in log", found=joined("clauses", found), segments=len(segments), size=size)
 
     @staticmethod
-    def advice(code: str, spell: Callable[[str], str] = str) -> str:
+    def advice(code: str, spell: Callable[[str], str] = str, *, language: str = ENGLISH) -> str:
         """What to do about findings of a code.
 
         Args:
             code: One of those in docs/verify.md.
             spell: How option names are written.
+            language: `en` or `zh`.
         """
-        return spelled(CODES[code].advice, spell)
+        return spelled(advice(code, language), spell)

@@ -1,43 +1,17 @@
-"""What fills the disk besides the messages of a topic, by kind: the parts of a store, its disk, and topics that were deleted.
-
-`ENGLISH` has the sentences, and `rmqstore/chinese/disk.py` the same in Chinese.
-"""
+"""What fills the disk besides the messages of a topic: the parts of a store, its disk, and topics that were deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from native_reader.facts import Disk, Usage, disk_of, usage_of
-from native_reader.text import Said, joined, names_of, say, size_of
+from native_reader.sentences import Said, joined, say
+from native_reader.text import names_of, size_of
 
 if TYPE_CHECKING:
     from native_reader import Store
 
-ENGLISH: Mapping[str, str] = {
-    "log": "log",
-    "queues": "consume queues",
-    "index": "index",
-    "other": "other",
-    "part": "{name} {size}",
-    "next part": "{first}, {second}",
-    "and": "{first} and {second}",
-    "size unknown": "how much it takes on disk is not known",
-    "stored": "on disk {total}: {parts}",
-    "stored at least": "on disk at least {total}: {parts}, not counted: {missing}",
-    "disk": "{stored}; its disk has {size}, {used} ({percent} %) used, {free} free",
-    "disk with reserve": "{stored}; its disk has {size}, {used} ({percent} %) used, {free} free, "
-    "the rest is reserved by the file system or for other users",
-    "deleted": "{topics:,} deleted {topics:topic still has|topics still have} records: {names}, "
-    "{messages:,} {messages:message|messages}, {size}, until {topics:its|their} segments expire",
-    "deleted among them": "{topics:,} deleted {topics:topic is|topics are} among them: {names}, "
-    "{messages:,} {messages:message|messages}, {size}, until {topics:its|their} segments expire",
-    "largest topics": "{stored}; largest topics: {topics}",
-    "largest topic": "{topic} ({share} of the records)",
-    "large topic": "{topic} ({share})",
-    "page": "{path}: {bytes:,} bytes",
-    "of broker": "{broker}: {said}",
-}
 PARTS = ("log", "queues", "index", "other")
 _MOST_NAMES = 5
 
@@ -72,9 +46,9 @@ def _stored(usage: Usage) -> Said:
         return Said("size unknown")
     total, parts = size_of(usage.total), [say("part", name=Said(name), size=size_of(size)) for name, size in usage.known.items()]
     if usage.is_whole:
-        return say("stored", total=total, parts=joined("next part", parts))
+        return say("stored", total=total, parts=joined("clauses", parts))
     missing = joined("and", [Said(name) for name in PARTS if name not in usage.known])
-    return say("stored at least", total=total, parts=joined("next part", parts), missing=missing)
+    return say("stored at least", total=total, parts=joined("clauses", parts), missing=missing)
 
 
 def said_of_deleted(names: Sequence[str], messages: int, size: int, *, is_all: bool = True) -> Said:

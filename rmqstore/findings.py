@@ -1,4 +1,4 @@
-"""A finding of the check as people read it, in English and Chinese."""
+"""A finding of the check as people read it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from native_reader import Verification
-from native_reader.errors import spelled
-from native_reader.text import Said
-from rmqstore.chinese.findings import CODES, SEVERITIES
-from rmqstore.chinese.found import CHINESE
+from native_reader.sentences import ENGLISH, Said
 
 
 class InWords(NamedTuple):
@@ -23,8 +20,7 @@ class InWords(NamedTuple):
 
 def in_words(row: Mapping[str, Any], language: str, spell: Callable[[str], str] = str) -> InWords:
     """A row of the table `findings`. `spell`: how option names are written."""
-    severity, code, message = (str(row[name]) for name in ("severity", "code", "message"))
-    if language != "zh":
-        return InWords(severity, (message,), Verification.advice(code, spell))
-    meaning, advice = CODES[code]
-    return InWords(SEVERITIES[severity], (meaning, Said.from_json(row["details"]).text(CHINESE)), spelled(advice, spell))
+    code, found = row["code"], Said.from_json(row["details"]).text(language)
+    meaning = () if language == ENGLISH else (Said(f"code {code}").text(language),)
+    severity = Said(f"severity {row['severity']}").text(language)
+    return InWords(severity, (*meaning, found), Verification.advice(code, spell, language=language))

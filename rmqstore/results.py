@@ -1,44 +1,12 @@
-"""What `rescue`, `repair` and `extract` say when they end, by kind, in English. `rmqstore/chinese/results.py` has the same in Chinese."""
+"""What `rescue`, `repair` and `extract` say when they end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from native_reader import Repaired, Rescued
-from native_reader.doctor_texts import ENGLISH as WARNINGS
-from native_reader.start import ENGLISH as START
+from native_reader.sentences import Said, joined, say
 from native_reader.start import NO, Start, said_of
-from native_reader.text import Said, joined, say
-
-OWN = {
-    "warning": "warning: {what}",
-    "further reason": "  {reason}",
-    "see": "see {page}",
-    # A rescue
-    "little room": "note: the log has {size}, but {folder} has only {free} free. Files are compressed, so it may fit",
-    "rescued before": "this rescue was complete already: no message was saved again; the check was repeated and the page written again",
-    "saved messages": "saved {messages:,} {messages:message|messages}",
-    "bytes lost": "{bytes:,} {bytes:byte|bytes} of the log {bytes:is|are} lost: {parts}",
-    "in damaged": "{bytes:,} in {ranges:,} damaged {ranges:range|ranges}",
-    "in missing": "{bytes:,} in {ranges:,} missing {ranges:range|ranges}",
-    "and": "{first} and {second}",
-    "offsets lost": "{offsets:,} {offsets:queue offset|queue offsets} without a saved message",
-    "findings": "{findings:,} {findings:finding|findings} of the check",
-    "may start": "may a broker be started on it? {answer}",
-    "older than log": "queues name {records:,} {records:record|records} older than the log, which expired or were removed",
-    "no loss": "nothing was found to be lost",
-    "no other loss": "nothing else was found to be lost",
-    # A repair, or an extract
-    "survived": "{messages:,} {messages:message|messages} survived",
-    "copied": "{messages:,} {messages:message|messages} copied",
-    "may start damaged": "may a broker be started on the damaged store? {answer}",
-    "corrected": "{messages:,} {messages:message|messages} kept with a changed body and another checksum",
-    "without properties": "{messages:,} {messages:message|messages} kept without tags and keys",
-    "replaced": "{messages:,} {messages:message|messages} lost; a placeholder is in the place of each",
-    "only planned": "this is the plan: nothing was written",
-    "new store": "the new store is complete and was checked; see {page}",
-}
-ENGLISH: Mapping[str, str] = {**WARNINGS, **START, **OWN}
 
 
 def said_of_rescue(done: Rescued) -> Iterator[Said]:
@@ -49,7 +17,7 @@ def said_of_rescue(done: Rescued) -> Iterator[Said]:
     parts = [say(kind, bytes=sum(sizes), ranges=len(sizes)) for kind, sizes in (("in damaged", damaged), ("in missing", missing)) if sizes]
     yield say("saved messages", messages=exported.rows)
     if parts:
-        yield _warning(say("bytes lost", bytes=sum(damaged + missing), parts=joined("and", parts)))
+        yield _warning(say("bytes lost", bytes=sum(damaged + missing), parts=joined("and lost", parts)))
     if done.missing:
         yield _warning(say("offsets lost", offsets=done.missing))
     if done.problems:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from native_reader.text import counted, duration_of, joined, names_of, say, share_of, size_of, verbatim
+from native_reader.text import counted, duration_of, names_of, share_of, size_of
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,3 @@ def test_shares() -> None:
 
 def test_names() -> None:
     assert [names_of(names, 2) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a, b", "a, b …"]
-
-
-def test_a_sentence_in_two_languages_with_parts() -> None:
-    """Names are written as the output needs them; the words of a sentence are not, and braces in a name are no values."""
-    said = say("in", place="{topic}_1", what=joined("and", [say("rows", count=1), say("rows", count=2000), verbatim("_x")]))
-    english = {"in": "_{place}_: {what}", "and": "{first}, {second}", "rows": "{count:,} {count:row|rows}", "text": "{text}"}
-    chinese = {"in": "{what}，在 {place} 中", "and": "{first}、{second}", "rows": "{count:,} 行", "text": "{text}"}
-    assert said.text(english) == "_{topic}_1_: 1 row, 2,000 rows, _x"
-    assert said.text(english, lambda name: name.replace("_", r"\_")) == r"_{topic}\_1_: 1 row, 2,000 rows, \_x"
-    assert said.text(chinese) == "1 行、2,000 行、_x，在 {topic}_1 中"

@@ -16,8 +16,8 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from native_reader.errors import StoreDamaged, shown
+from native_reader.sentences import Said, say
 from native_reader.storage.protocol import storage_of
-from native_reader.text import Said, say
 
 _log = logging.getLogger("native_reader")
 BACKUP = ".bak"
@@ -30,24 +30,6 @@ _TABLES = {
     "consumerFilter.json": "filterDataByTopic",
 }
 """The object that each file has in any case."""
-PROBLEMS = {
-    "file unreadable": "could not be read: {reason}",
-    "file too large": "has {size:,} bytes; the limit is {limit:,}",
-    "file empty": "is empty",
-    "file not json": "is not JSON at byte {position:,}: {expected}",
-    "file not object": "expected an object, not {found}",
-    "file without key": "expected the key '{key}'",
-    "key not object": "expected '{key}' to be an object, not {found}",
-    "file missing": "is missing",
-    "an object": "an object",
-    "a list": "a list",
-    "a text": "a text",
-    "null": "null",
-    "other value": "{value}",
-    "with backup": "{name}: {problem}; its .bak can be read",
-    "without backup": "{name}: {problem}; it has no readable .bak",
-}
-"""What is wrong with a file, by kind, in English."""
 _LARGEST = 64 << 20
 _EMPTY, _MISSING = say("file empty"), say("file missing")
 
@@ -62,7 +44,7 @@ class ConfigFile(NamedTuple):
         """An object of the file by its key; empty if the key is missing."""
         table = self.content.get(name, {})
         if not isinstance(table, dict):
-            raise StoreDamaged(f"{self.uri}: expected '{name}' to be an object, not {_kind_of(table).text(PROBLEMS)}. {_ADVICE}")
+            raise StoreDamaged(f"{self.uri}: expected '{name}' to be an object, not {_kind_of(table).text()}. {_ADVICE}")
         return table
 
 
@@ -81,7 +63,7 @@ def read_config(directory: str | None, name: str, table: str, *, beside: str | N
         if problem is None:
             assert isinstance(content, dict)
             return ConfigFile(uri, content)
-        problems.append(f"{uri}: {problem.text(PROBLEMS)}")
+        problems.append(f"{uri}: {problem.text()}")
     if problems and beside is None:
         raise StoreDamaged(f"{'; '.join(problems)}. {_ADVICE}")
     if problems:

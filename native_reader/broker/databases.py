@@ -23,21 +23,10 @@ _OF_CONFIG = {
     "metadata": "holds config",
     "rdb": "holds config",
 }
-CONTENTS = {
-    "holds queues": "consume queues",
-    "holds topics": "topics",
-    "holds groups": "groups",
-    "holds offsets": "consumer offsets",
-    "holds config": "topics, groups and consumer offsets",
-    "holds pop": "messages that pop consumers hold",
-    **{f"holds {family}": what for family, what in HOLDS.items()},
-    "holds nothing": "nothing",
-}
-"""What a database can hold, by kind, in English."""
 
 
 class FoundDatabase(NamedTuple):
-    """One database. `holds`: what is in it, kinds of CONTENTS; None if it cannot be opened, for the reason in `found`.
+    """One database. `holds`: what is in it, each a kind of sentence; None if it cannot be opened, for the reason in `found`.
 
     `is_extra_missing`: that reason is that the library for it is not installed.
     """

@@ -18,24 +18,9 @@ from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.plan.ways import SCAN
 from native_reader.scan.progress import Watch
+from native_reader.sentences import ENGLISH, Said, say
 from native_reader.storage.store import StoreFiles
-from native_reader.text import Said, say, size_of
-
-SENTENCES = {
-    "side": "{name}: {store}, offsets {begin:,} to {end:,}",
-    "shared": "{records:,} {records:record|records} ({size}) are equal, at the same offsets",
-    "unshared": "the logs have no record at the same offset: their messages are compared by unique key",
-    "parted": "the logs part at offset {offset:,}: messages after it are compared by unique key",
-    "none": "no differences",
-    "only": "{count:,} {count:message is|messages are} only in {name}: {difference}",
-    "older": "older than the other log",
-    "newer": "newer than the other log",
-    "missing": "missing in the other log",
-    "changed": "another record is there in the other log",
-    "parted from": "stored after the logs parted",
-}
-"""What a comparison says, by kind, in English."""
-_OF_DIFFERENCE = {PARTED: "parted from"}
+from native_reader.text import size_of
 
 
 class Diff(Lazy):
@@ -123,12 +108,16 @@ class Diff(Lazy):
         """Whether neither store has a message that the other lacks."""
         return not self.counts
 
-    def lines(self) -> Iterator[str]:
-        """What was found, in a few lines."""
-        return (said.text(SENTENCES) for said in self.said())
+    def lines(self, language: str = ENGLISH) -> Iterator[str]:
+        """What was found, in a few lines.
+
+        Args:
+            language: `en` or `zh`.
+        """
+        return (said.text(language) for said in self.said())
 
     def said(self) -> Iterator[Said]:
-        """The same, for other languages."""
+        """The same, without its words."""
         overlap = self._read()
         for name, store, span in zip(NAMES, self._stores, self._spans, strict=True):
             yield say("side", name=name, store=store.uri, begin=span.begin, end=span.end)
@@ -139,9 +128,9 @@ class Diff(Lazy):
         if overlap.parted_at is not None:
             yield say("parted", offset=overlap.parted_at)
         for (name, difference), count in sorted(self._counts.items()):
-            yield say("only", count=count, name=name, difference=say(_OF_DIFFERENCE.get(difference, difference)))
+            yield say("only", count=count, name=name, difference=say(f"only {difference}"))
         if self.is_same:
-            yield say("none")
+            yield say("no differences")
 
     def _read(self) -> Overlap:
         if self._overlap is None:

@@ -18,12 +18,12 @@ from native_reader.plan.split import Split
 from native_reader.plan.ways import plain, way_of
 from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import SegmentReport
+from native_reader.sentences import Said
 from native_reader.storage.store import Segment, StoreFiles
-from native_reader.text import say
 from native_reader.version import version
 
 NAME = "_export.json"
-_LAYOUT = 5
+_LAYOUT = 6
 """Of this file and those next to it. Another one cannot be continued."""
 _NOT_PINNED = ("max_read_rate", "lenient", "returned")
 """The first does not change what is in the files; the others follow from `mode` and `columns`."""
@@ -84,7 +84,10 @@ def save(manifest: Manifest, target: Target) -> None:
                     "sides": [None if each is None else asdict(each) for each in sides],
                     "tasks": [[_plain(split, numbers) for split in task] for task in manifest.tasks],
                     "idle": [asdict(segment) for segment in manifest.idle],
-                    "missing": manifest.missing,
+                    "missing": [
+                        {**each._asdict(), "what": each.what.to_json(), "back": None if each.back is None else each.back.to_json()}
+                        for each in manifest.missing
+                    ],
                 },
                 ensure_ascii=False,
             )
@@ -112,15 +115,16 @@ def saved(target: Target) -> Manifest | None:
                 tuple((uri, end) for uri, end in known["ends"]),
                 [tuple(_split(each, segments, sides) for each in task) for task in known["tasks"]],
                 [SegmentReport(**each) for each in known["idle"]],
-                [_missing(*each) for each in known["missing"]],
+                [_missing(each) for each in known["missing"]],
             )
     except (ValueError, TypeError, LookupError) as error:
         raise ExportError(f"{target.path}/{NAME} is damaged, or not the file of an export. Export to another folder") from error
     raise OptionError(f"{target.path} holds an export of another version of this package. Export to another folder")
 
 
-def _missing(store: str, start: int, stop: int, reason: str, said: Iterable[tuple[str, Any]]) -> Missing:
-    return Missing(store, start, stop, reason, tuple(say(kind, **dict(values)) for kind, values in said))
+def _missing(known: Mapping[str, Any]) -> Missing:
+    said = {name: None if known[name] is None else Said.from_json(known[name]) for name in ("what", "back")}
+    return Missing(**{**known, **said})
 
 
 def _split(known: dict[str, Any], segments: Sequence[Segment], sides: Sequence[Sides | None]) -> Split:

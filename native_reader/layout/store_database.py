@@ -29,7 +29,7 @@ from native_reader.layout.index_entry import TAG_PREFIX
 
 STORE_DATABASE = "rocksdbstore"
 TRANSACTIONS, TIMERS = "trans", "timer"
-HOLDS = {TRANSACTIONS: "transactions", TIMERS: "timers", "default": "an index of keys"}
+HOLDS = TRANSACTIONS, TIMERS, "default"
 """What a row of each column family says that the broker keeps here."""
 KEY, ID = "K", "U"
 """Rows of the index that are found by a word of KEYS, and by UNIQ_KEY."""

@@ -21,6 +21,7 @@ from native_reader.log.tail import ALL, AVAILABLE, LogEnd, look_at_end
 from native_reader.plan.lost import CheckedEnd, Lost
 from native_reader.plan.planning import Planning
 from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
+from native_reader.sentences import Said, say
 from native_reader.sides.entries import Entries
 from native_reader.sides.index import index_files, search
 from native_reader.sides.queues import QueueReader, Topic, queues_of, topics_in
@@ -29,7 +30,6 @@ from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
 from native_reader.storage.strays import offset_in, rename_command, unpack_command
 from native_reader.storage.window import Window
-from native_reader.text import Said, say
 
 _WALKED_WHOLE, _CUT = 8 << 20, Planning().max_partition_bytes
 _TOPICS = 32

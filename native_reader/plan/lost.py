@@ -6,55 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from native_reader.errors import DataLoss, option_name
+from native_reader.sentences import Said, say
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.strays import offset_in, rename_command, unpack_command
-from native_reader.text import Said, say
 
-MISSING, LOST = "missing", "lost"
-NOT_THERE = {
-    MISSING: "no file contains these offsets",
-    LOST: "consume queues, index files or the checkpoint have records there, after the end of the log",
-}
-"""The reasons why offsets are missing, with their meaning."""
-_END = "the end of the log at offset {end:,}"
-_RENAMED = "No file contains these offsets: segments at the end are missing or renamed"
-WHAT = {
-    "named by queues": (
-        "{records:,} {records:record|records} in {queues:,} {queues:queue|queues} {records:is|are} after "
-        f"{_END}, up to offset {{until:,}}"
-    ),
-    "only segment": "its only segment contains no record",
-    "no segment": "none of its {segments} segments contains a record",
-    "stray": f"{{name}} is not a segment, but its name is an offset after {_END}",
-    "segments after": f"{{segments:,}} {{segments:segment|segments}} after {_END} {{segments:contains|contain}} no record",
-    "bytes after": f"{{bytes:,}} bytes after {_END} are not records",
-    "named by index": f"an index file has a record at offset {{offset:,}}, after {_END}",
-    "later checkpoint": f"the checkpoint has a later store time than the last record before {_END}",
-}
-"""What can be lost after the end of a log, by kind, in English."""
-WHY = {
-    "packed": "{file} looks like {format} data. Unpack it first: {command}",
-    "archive": "{file} looks like a tar archive. Unpack it first",
-    "begins with zeros": "{file} begins with zeros: nothing was written, or the data is lost",
-    "begins with text": "{file} begins with text",
-    "begins with unknown": "{file} begins with unknown bytes",
-    "not opened": "The file cannot be opened: {reason}",
-    "cut segment": "Segment {name} has {size:,} bytes, others {others:,}: it looks cut off",
-    "overwritten": "The bytes there are neither records nor zeros: they were overwritten",
-    "no file": _RENAMED,
-    "packed file": f"{_RENAMED}. {{name}} exists: unpack it first: {{command}}",
-    "renamed file": f"{_RENAMED}. {{name}} exists: if it is a segment, rename it first: {{command}}",
-    "copied before": "Only zeros or half a record follow: the log was copied before its consume queues, or its newest pages were lost",
-}
-"""Why it can be lost, by kind, in English."""
-BACK = {
-    "packed segment": "{name} exists: unpack it first: {command}",
-    "renamed segment": "{name} exists: if it is a segment, rename it first: {command}",
-}
-"""How to get missing offsets back, by kind, in English."""
-STORES = {"lost in store": "{store}: {what}. {why}"}
-"""What is lost in one of several stores, in English."""
-_SENTENCES = {MISSING: NOT_THERE[MISSING], **WHAT, **WHY, **BACK}
+MISSING, LOST = NOT_THERE = "missing", "lost"
+"""The reasons why offsets are missing. What each means: the sentence `reason` and its name."""
 
 
 class Missing(NamedTuple):
@@ -64,17 +21,24 @@ class Missing(NamedTuple):
     start: int
     stop: int
     reason: str = MISSING
-    said: tuple[Said, ...] = (Said(MISSING),)
+    what: Said = Said(MISSING)
+    back: Said | None = None
+    """What to do with the file that has them; None if there is none."""
+
+    @property
+    def said(self) -> Said:
+        """What is known."""
+        return self.what if self.back is None else say("sentences", first=self.what, second=self.back)
 
     @property
     def description(self) -> str:
         """What is known, in English."""
-        return ". ".join(each.text(_SENTENCES) for each in self.said)
+        return self.said.text()
 
     @property
     def how_to_get_back(self) -> str:
         """What to do with the file that has them, in English; empty if there is none."""
-        return ". ".join(each.text(_SENTENCES) for each in self.said if each.kind in BACK)
+        return "" if self.back is None else self.back.text()
 
     @property
     def is_gap(self) -> bool:
@@ -85,7 +49,7 @@ class Missing(NamedTuple):
 def gap_in(store: StoreFiles, start: int, stop: int) -> Missing:
     """Offsets that no file of a store has, with how to get them back if a packed or renamed file has them."""
     name = next((name for name in store.strays if start <= offset_in(name) < stop), None)
-    return Missing(store.uri, start, stop, MISSING, (Said(MISSING), *([] if name is None else [back(name)])))
+    return Missing(store.uri, start, stop, back=None if name is None else back(name))
 
 
 def back(name: str) -> Said:
@@ -97,7 +61,7 @@ def back(name: str) -> Said:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What is missing or unreadable after the end of one log: offsets `[start, stop)`, one of WHAT and one of WHY.
+    """What is missing or unreadable after the end of one log: offsets `[start, stop)`, with what it is, and why.
 
     `is_loss`: bytes were overwritten, files are missing, or no segment holds a record. Otherwise there are only zeros or half
     a record, as in a copy whose log was copied before its queues.
@@ -113,17 +77,17 @@ class Lost:
     """Bytes before this offset may be neither records nor zeros."""
 
     def __str__(self) -> str:
-        return self.said.text(STORES | WHAT | WHY)
+        return self.said.text()
 
     @property
     def said(self) -> Said:
-        """The store, what is lost and why, for other languages."""
+        """The store, what is lost and why."""
         return say("lost in store", store=self.store, what=self.what, why=self.why)
 
     @property
     def text(self) -> str:
         """What is lost and why, in English."""
-        return f"{self.what.text(WHAT)}. {self.why.text(WHY)}"
+        return self.what_and_why.text()
 
     @property
     def what_and_why(self) -> Said:
@@ -134,7 +98,7 @@ class Lost:
     def missing(self) -> Missing | None:
         """The offsets that no read finds; None if all of them are read as damage."""
         start = max(self.start, self.junk_end)
-        return Missing(self.store, start, self.stop, LOST, (self.what, self.why)) if start < self.stop else None
+        return Missing(self.store, start, self.stop, LOST, self.what_and_why) if start < self.stop else None
 
     def error(self) -> DataLoss:
         """The error for a read that must not lose anything."""

@@ -28,7 +28,7 @@ from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.summary.part import GROUPS, NAME, Part, read_part
-from native_reader.summary.pieces import UNFIT, Unfit, reading_part
+from native_reader.summary.pieces import Unfit, reading_part
 from native_reader.summary.texts import TEXTS
 from native_reader.text import counted
 
@@ -92,7 +92,7 @@ class Parts:
             part = self.part_of(segment)
             part.check_files()
         except Unfit as unfit:
-            return unfit.said.kind == "damage"
+            return unfit.why == "damage"
         return True
 
 
@@ -217,7 +217,7 @@ def _covered(parts: Parts, every: WantedTopics, planning: Planning, segment: Seg
         if len(groups) > _MOST_GROUPS:
             raise Unfit("many")
     except Unfit as unfit:
-        return unfit.said.text(UNFIT)
+        return str(unfit)
     is_known = knows(planning.returned, topics.predicate, part.facts.texts)
     if is_known and (alone := _covered_alone(part, groups, topics, segment)) is not None:
         return alone

@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.text import Said, say
+from native_reader.sentences import Said, say
 
 CHECKSUM = "checksum"
 FROM_PROPERTIES = "zeros from properties"
@@ -18,44 +18,43 @@ FROM_PROPERTIES = "zeros from properties"
 PROPERTIES = "properties"
 OTHER_TAG, OTHER_KEYS = "tag contradicted", "key contradicted"
 """A record that is whole by all that is in it."""
-REASONS = {
-    "zeros": "zeros at the start of the range: pages that were never written, or were lost",
-    "magic": "no record magic where a record must start",
-    "size": "an impossible record size",
-    "cut off": "a record that extends past the end of the file, or a file that ends inside a record",
-    "offset": "a record with another offset: old bytes of a reused file, or bytes inserted or removed before it",
-    "lengths": "a record whose lengths do not add up to its size",
-    "blank": "a blank that does not end at the end of its file",
-    "entry": "a DLedger entry header that is missing or does not match its record",
-    "too large": "a record larger than max_record_bytes",
-    CHECKSUM: "a complete record whose checksum is wrong; checked only with verify_crc",
-    PROPERTIES: "a whole record that its consume queue or the index contradicts: its properties are damaged, or their entries are",
-    "unreadable": "bytes that could not be read from the disk or file system",
-}
-"""Every reason for damage, with its meaning."""
+REASONS = (
+    "zeros",
+    "magic",
+    "size",
+    "cut off",
+    "offset",
+    "lengths",
+    "blank",
+    "entry",
+    "too large",
+    CHECKSUM,
+    PROPERTIES,
+    "unreadable",
+)
+"""Every reason for damage. What each means: the sentence `reason` and its name."""
 ANOMALIES = {
-    "unreadable": ("unreadable", "bytes that could not be read"),
-    "zeros": ("zeros", "zeros"),
-    "no entry": ("entry", "no DLedger entry header"),
-    "too few": ("cut off", "{number:,} bytes, too few for a record"),
-    "blank": ("blank", "a blank whose size is not the {number:,} bytes left in the file"),
-    "magic": ("magic", "no record magic"),
-    "cut off": ("cut off", "a record larger than the {number:,} bytes left in the file"),
-    "size": ("size", "an impossible record size ({number:,} bytes left in the file)"),
-    "earlier": ("offset", "a record with offset {number:,} (old bytes of a reused file)"),
-    "offset": ("offset", "a record with another offset (bytes inserted or removed before it, or old bytes of a reused file)"),
-    "lengths": ("lengths", "a record whose lengths do not add up to its size"),
-    "other entry": ("entry", "a DLedger entry header that does not match its record of {number:,} bytes"),
-    "unreadable part": ("unreadable", "a record with bytes that could not be read"),
-    "too large": ("too large", "a record of {number:,} bytes, larger than max_record_bytes"),
-    "body checksum": (CHECKSUM, "the checksum of the stored body is wrong"),
-    "checksum": (CHECKSUM, "the checksum of the record is wrong"),
-    FROM_PROPERTIES: ("zeros", "zeros that begin in the properties of the record before, whose tags and keys may be lost"),
-    OTHER_TAG: (PROPERTIES, "a whole record with another tag than its consume queue entry: the tag was lost, or the entry is wrong"),
-    OTHER_KEYS: (PROPERTIES, "a whole record without a key that the index has for it: the key was lost, or the entry is wrong"),
+    "unreadable": "unreadable",
+    "zeros": "zeros",
+    "no entry": "entry",
+    "too few": "cut off",
+    "blank": "blank",
+    "magic": "magic",
+    "cut off": "cut off",
+    "size": "size",
+    "earlier": "offset",
+    "offset": "offset",
+    "lengths": "lengths",
+    "other entry": "entry",
+    "unreadable part": "unreadable",
+    "too large": "too large",
+    "body checksum": CHECKSUM,
+    "checksum": CHECKSUM,
+    FROM_PROPERTIES: "zeros",
+    OTHER_TAG: PROPERTIES,
+    OTHER_KEYS: PROPERTIES,
 }
-"""What can be at a position instead of a record: one of REASONS, and the English sentence."""
-SENTENCES = {anomaly: sentence for anomaly, (_, sentence) in ANOMALIES.items()}
+"""What can be at a position instead of a record, each a kind of sentence, and its reason."""
 _ANOMALIES = tuple(ANOMALIES)
 
 RANGE = np.dtype(
@@ -87,17 +86,17 @@ class Damage:
     @property
     def reason(self) -> str:
         """One of REASONS."""
-        return ANOMALIES[self.anomaly][0]
+        return ANOMALIES[self.anomaly]
 
     @property
     def description(self) -> str:
         """What was found, in English."""
-        return SENTENCES[self.anomaly].format(number=self.number)
+        return self.said.text()
 
     @property
-    def said(self) -> tuple[Said, ...]:
-        """What was found, for other languages."""
-        return (say(self.anomaly, number=self.number),)
+    def said(self) -> Said:
+        """What was found."""
+        return say(self.anomaly, number=self.number)
 
 
 class Damages(Sequence[Damage]):
@@ -165,7 +164,7 @@ class Damages(Sequence[Damage]):
 
     def are(self, *reasons: str) -> NDArray[np.bool_]:
         """Which ranges have one of these reasons."""
-        return np.isin(self.ranges["anomaly"], [code for code, each in enumerate(ANOMALIES.values()) if each[0] in reasons])
+        return np.isin(self.ranges["anomaly"], [code for code, each in enumerate(ANOMALIES.values()) if each in reasons])
 
     def where(self, which: NDArray[Any]) -> Damages:
         """A selection of the ranges."""

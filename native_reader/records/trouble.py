@@ -9,6 +9,7 @@ from native_reader.errors import SplitError, StoreDamaged, option_name
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, UP_TO_OFFSET, at, pairs_at
 from native_reader.records.damages import ANOMALIES, FROM_PROPERTIES
 from native_reader.records.sync import record_size_at
+from native_reader.sentences import say
 from native_reader.storage.window import Window
 
 UNREADABLE, ZEROS, NO_ENTRY, TOO_FEW, BLANK, MAGIC, CUT_OFF, SIZE, EARLIER, OFFSET, LENGTHS = range(11)
@@ -48,8 +49,7 @@ def too_large_error(window: Window, position: int, size: int, limit: int) -> Sto
 def damage_error(window: Window, position: int) -> StoreDamaged:
     """Bytes that are neither a record nor anything else allowed there."""
     segment, (codes, numbers) = window.segment, anomalies_at(window, np.array([position], np.int64))
-    _, sentence = tuple(ANOMALIES.values())[int(codes[0])]
-    found = sentence.format(number=int(numbers[0]))
+    found = say(tuple(ANOMALIES)[int(codes[0])], number=int(numbers[0])).text()
     return StoreDamaged(
         f"{_where(window, position)}: expected a record or the blank that closes a segment, found {found}. "
         "Set mode=DROPMALFORMED to skip the damaged bytes, log them and continue. "

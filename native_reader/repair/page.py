@@ -12,8 +12,9 @@ from native_reader.markdown import Block, Document, Items, Lines, Result, Result
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
 from native_reader.rescue.page import ranges_in
+from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import said_of
-from native_reader.text import Said, joined, say, size_of, verbatim
+from native_reader.text import size_of
 
 _MOST = 200
 """Rows of one table of the page; the JSON has all."""
@@ -85,13 +86,17 @@ def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said]) -> Doc
         **({"made": _made(facts)} if is_repair else {}),
         "missed": _missed(facts),
         "copied": [Items(warnings)] if warnings else _line("no warning"),
-        **({} if path is None else {"seen": [Items([Said(each) for each in seen])], "next": [Items([Said(each) for each in steps], True)]}),
+        **(
+            {}
+            if path is None
+            else {"seen": [Items([Said(each) for each in seen])], "before clients": [Items([Said(each) for each in steps], True)]}
+        ),
     }
     return Document(
         Said("repair" if is_repair else "extract"),
         [
             *_line("damaged store" if is_repair else "store", uri=plan.files.uri),
-            *_line("only planned" if path is None else "new store here"),
+            *_line("page planned" if path is None else "new store here"),
             Results([*(_survived(plan) if is_repair else _copied(plan)), *_result(plan)]),
         ],
         [Section(Said(f"title {name}"), blocks) for name, blocks in sections.items()],
@@ -111,13 +116,13 @@ def _of(label: str, said: Said) -> Result:
 
 
 def _survived(plan: RepairPlan) -> Iterator[Result]:
-    yield _of("survived", say("survived", messages=plan.messages))
-    yield _of("start", joined("start and", list(said_of(plan.start))))
+    yield _of("survived", say("page survived", messages=plan.messages))
+    yield _of("start damaged", joined("start and", list(said_of(plan.start))))
 
 
 def _copied(plan: RepairPlan) -> Iterator[Result]:
     yield _of("topics", joined("commas", [verbatim(topic) for topic in plan.choices.topics]))
-    yield _of("copied", say("copied", messages=plan.messages))
+    yield _of("copied", say("page copied", messages=plan.messages))
     yield _of("different", Said("different"))
 
 
@@ -130,7 +135,7 @@ def _result(plan: RepairPlan) -> Iterator[Result]:
         first = joined("commas", [say("one offset", first=offset) for offset in sorted(plan.corrected)[:_MOST_RANGES]])
         more = len(plan.corrected) - _MOST_RANGES
         offsets = say("more offsets", first=first, count=more) if more > 0 else first
-        yield _of("corrected", say("corrected", messages=len(plan.corrected), offsets=offsets))
+        yield _of("corrected", say("page corrected", messages=len(plan.corrected), offsets=offsets))
     if plan.filled_bytes:
         made, filled = len(plan.shape.made), size_of(plan.filled_bytes)
         yield _of("filled", say("filled and made", size=filled, segments=made) if made else say("filled", size=filled))
@@ -147,14 +152,14 @@ def _result(plan: RepairPlan) -> Iterator[Result]:
 def _lost(facts: Mapping[str, Any]) -> list[Block]:
     rows = [(each["topic"], each["queue_id"], each["lost"], ranges_in(each["offsets"])) for each in facts["queues"]]
     if not rows:
-        return _line("none")
+        return _line("nothing here")
     blocks: list[Block] = [Table(_titles("topic", "queue", "lost", "offsets"), rows[:_MOST])]
     return [*blocks, *_line("lost ends", topic=OP_TOPIC)] if any(each["topic"] == OP_TOPIC for each in facts["queues"]) else blocks
 
 
 def _made(facts: Mapping[str, Any]) -> list[Block]:
     rows = [(each["start"], each["stop"], each["stop"] - each["start"]) for each in facts["ranges"]]
-    return [Table(_titles("from", "to", "bytes"), rows[:_MOST])] if rows else _line("none")
+    return [Table(_titles("from", "to", "bytes"), rows[:_MOST])] if rows else _line("nothing here")
 
 
 def _missed(facts: Mapping[str, Any]) -> list[Block]:

@@ -19,10 +19,10 @@ from native_reader.repair.log_shape import Moved
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
+from native_reader.sentences import Said, say
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 from native_reader.tables import TABLES
-from native_reader.text import Said, say
 from native_reader.verify.codes import NOTE
 
 _NOT_OURS = (

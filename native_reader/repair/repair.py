@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,10 +22,10 @@ from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
 from native_reader.repair.repeats import repeat_in_holes
 from native_reader.repair.write import LOG, PAGES, indexes_tags, write_store
-from native_reader.repair_texts import ENGLISH
+from native_reader.sentences import ENGLISH, Said
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import UNFINISHED, StoreFiles
-from native_reader.text import Said, size_of
+from native_reader.text import size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +61,21 @@ class Repaired:
         """The path of the page about what was lost and made; None if only the plan was made."""
         return None if self.path is None else disk.path_in(self.path, PAGES[self.plan.moved is not None][0])
 
-    def lines(self, sentences: Mapping[str, str] = ENGLISH) -> Iterator[str]:
+    def lines(self, language: str = ENGLISH) -> Iterator[str]:
         """Write the page for people, line by line, as Markdown.
 
         Args:
-            sentences: What it says, by kind; by default in English.
+            language: `en` or `zh`.
         """
-        yield from lines_of(page_of(self.plan, self.path, self.said), sentences)
+        yield from lines_of(page_of(self.plan, self.path, self.said), language)
 
     def to_dict(self) -> dict[str, Any]:
         """Build the content of `repair.json`."""
         return facts_of(self.plan, self.warnings)
 
 
-def repair(
-    files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = False, sentences: Mapping[str, str] | None = None
-) -> Repaired:
-    """Write a new store to the folder `path`. `Store.repair` says more. `sentences`: what its page says, by kind."""
+def repair(files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = False, language: str = ENGLISH) -> Repaired:
+    """Write a new store to the folder `path`. `Store.repair` says more."""
     folder = Target(path, (files,))
     place = disk.real_path(folder.path)
     unfinished = Target(place + UNFINISHED, (files,))
@@ -87,10 +85,10 @@ def repair(
     refuse_kinds(files, how.choices)  # before anything is written
     with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept, unfinished:
         _refuse_contents(place, unfinished.path)
-        return _written(files, unfinished, folder.path, how, kept, sentences=sentences or ENGLISH)
+        return _written(files, unfinished, folder.path, how, kept, language=language)
 
 
-def _written(files: StoreFiles, unfinished: Target, path: str, how: Reading, kept: KeptKeys, *, sentences: Mapping[str, str]) -> Repaired:
+def _written(files: StoreFiles, unfinished: Target, path: str, how: Reading, kept: KeptKeys, *, language: str) -> Repaired:
     """Plan the new store, write it, and give it its place."""
     try:
         with Comparing(how.jobs) as comparing, disk.Beside() as beside:
@@ -107,7 +105,7 @@ def _written(files: StoreFiles, unfinished: Target, path: str, how: Reading, kep
                 repeat_in_holes(plan, unfinished.path)
             unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
             beside.finish()
-        unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(sentences))
+        unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(language))
         unfinished.remove_temporary_folder()
         disk.flush(unfinished.path)
         disk.publish(unfinished.path, disk.real_path(path))

@@ -15,8 +15,9 @@ from native_reader.markdown import Block, Code, Document, Items, Lines, Result, 
 from native_reader.plan.lost import LOST, MISSING, Missing
 from native_reader.records.damages import CHECKSUM, Damage
 from native_reader.rescue.saved import Around, Run, SavedQueue
+from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import NO, Start, said_of
-from native_reader.text import Said, joined, say, size_of, verbatim
+from native_reader.text import size_of
 from native_reader.verify.codes import NOTE, SEVERITIES
 
 _MOST = 200
@@ -216,7 +217,7 @@ def _damage(found: RescueFacts) -> list[Block]:
     rows = []
     for row, times in zip(found.losses, found.around.times, strict=True):
         file = Said("no file of log") if row["segment"] is None else row["segment"].rpartition("/")[2]
-        what = None if row["found"] == row["reason"] else joined("sentences", row["said"])
+        what = None if row["found"] == row["reason"] else row["said"]
         moments = (None if time is None else f"{time:%Y-%m-%d %H:%M:%S.%f}"[:-3] for time in times)
         rows.append((file, *(row[name] for name in ("start_offset", "end_offset", "bytes", "reason")), *moments, what))
     count = len(found.exported.report.damage) + len(found.exported.missing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import time_ns
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import LOG, STORE, Diagnosis, diagnose
-from native_reader.errors import ExportError, OptionError, StoreError, Warned, did_you_mean
+from native_reader.errors import ExportError, OptionError, StoreError, Warned
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
@@ -22,19 +22,17 @@ from native_reader.options import MessageOptions
 from native_reader.records.damages import Damages
 from native_reader.rescue.page import Checked, RescueFacts, page_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
-from native_reader.rescue_texts import ENGLISH
 from native_reader.scan.progress import Watch
+from native_reader.sentences import ENGLISH, Said, verbatim
 from native_reader.start import Start, may_start
 from native_reader.start.answer import RESERVED
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
-from native_reader.text import Said, verbatim
 
 MESSAGES, PAGE, QUEUES, FINDINGS = "messages", "rescue.md", "queues.jsonl", "findings.jsonl"
 HTML_PAGE = "rescue.html"
 """Only the command writes it; a rescue without it removes the one that is there, because it would describe an earlier run."""
-_PAGES = PAGE, HTML_PAGE
 Write = Callable[[Document], Iterable[str]]
 """Writes the lines of a page."""
 _LEFT_OUT = ("stored_body", "body_text", "corrupt_record", "corrupt_reason")
@@ -78,19 +76,17 @@ class Rescued:
 
 def rescue(
     files: StoreFiles, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None,
-    pages: Mapping[str, Write] | None = None,
+    language: str = ENGLISH, html: Write | None = None,
 ) -> Rescued:  # fmt: skip
     """Write all readable messages, and a page about what was saved and lost, to the folder `path`. `Store.rescue` says more."""
     warned, folder = Warned(_MOST_WARNINGS), Target(path, (files,))
     try:
         with warned, folder:
-            if unknown := next((name for name in pages or () if name not in _PAGES), None):
-                raise OptionError(f"pages: unknown page '{unknown}'.{did_you_mean(unknown, _PAGES)} All pages: {', '.join(_PAGES)}")
             if others := set(folder.other_names()) - {MESSAGES, PAGE, HTML_PAGE, QUEUES, FINDINGS}:
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
             found = _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warned)
-            _write_pages(folder, page_of(found), pages or {})
+            _write_pages(folder, page_of(found), language, html)
             folder.remove_temporary_folder()
             return _result(folder, found)
     except OSError as error:
@@ -129,13 +125,13 @@ def _start(files: StoreFiles, diagnosis: Diagnosis, exported: Exported, rate: in
     return may_start(files, version, end, damage, checksums=True, now=now, reserved_hours=RESERVED, max_read_rate=rate)
 
 
-def _write_pages(folder: Target, page: Document, pages: Mapping[str, Write]) -> None:
+def _write_pages(folder: Target, page: Document, language: str, html: Write | None) -> None:
     """PAGE is the last: where it is, the rescue is complete."""
-    if HTML_PAGE in pages:
-        folder.write_text(HTML_PAGE, pages[HTML_PAGE](page))
-    else:
+    if html is None:
         folder.remove(HTML_PAGE)
-    folder.write_text(PAGE, pages[PAGE](page) if PAGE in pages else lines_of(page, ENGLISH))
+    else:
+        folder.write_text(HTML_PAGE, html(page))
+    folder.write_text(PAGE, lines_of(page, language))
 
 
 def _result(folder: Target, found: RescueFacts) -> Rescued:

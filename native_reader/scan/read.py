@@ -27,11 +27,9 @@ from native_reader.plan.summarized import facts_of_segment, knows
 from native_reader.plan.ways import ALONE, SUMMARY, TRUST, ByQueues, BySummary, SeenBefore
 from native_reader.predicate.outcomes import without_certain
 from native_reader.records.damages import (
-    ANOMALIES,
     CHECKSUM,
     NO_DAMAGE,
     PROPERTIES,
-    SENTENCES,
     Account,
     Damage,
     Damages,
@@ -44,10 +42,10 @@ from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
 from native_reader.scan.narrowed import FIRST_GROUP, NarrowedRead, SeenRead, SummaryRead
 from native_reader.scan.pruned import TrustedRead, UnclaimedRead
 from native_reader.scan.summary_rows import SummaryRows
+from native_reader.sentences import Said, say
 from native_reader.sides.queues import Directories
 from native_reader.storage.window import Memory, ReadRate, Window
 from native_reader.summary.pieces import Unfit
-from native_reader.text import Said, say
 from native_reader.tuning import TUNING
 from native_reader.verify.doubted import Doubted
 from native_reader.verify.sides import QueueNumbering
@@ -58,11 +56,6 @@ _STILL_THERE = (CHECKSUM, PROPERTIES, "unreadable", "too large")
 """Reasons of damage that a valid record can have too."""
 _PIECES = 1024
 _log = logging.getLogger("native_reader")
-SKIPPED = {
-    "skipped": "{segment}: skipped {bytes:,} damaged bytes at offset {offset:,}: {what}",
-    "skipped more": "{segment}: skipped {ranges:,} more damaged ranges",
-}
-"""Warnings about damage, by kind, in English."""
 
 
 @dataclass(slots=True)
@@ -272,8 +265,8 @@ class Reading:
             return
         if not self._projection.has_damage_rows:
             for damage in damages[: max(0, _LOGGED - self._ranges)]:
-                (what,), size = damage.said, damage.end - damage.start
-                _warn(say("skipped", segment=damage.segment, bytes=size, offset=damage.start, what=what))
+                size = damage.end - damage.start
+                _warn(say("skipped", segment=damage.segment, bytes=size, offset=damage.start, what=damage.said))
         self._ranges += len(damages)
         self._damage.append(damages)
         if len(self._damage) > _PIECES:
@@ -307,7 +300,7 @@ class Reading:
         first = int(np.argmax(failed))
         if self._projection.mode == FAILFAST:
             anomaly = anomaly_of(rows.source, rows.records, first)
-            raise self._crc_error(rows.records, first, ANOMALIES[anomaly][1])
+            raise self._crc_error(rows.records, first, Said(anomaly).text())
         self._count_failed(rows, failed)
         if self._projection.mode == PERMISSIVE:
             return replace(rows, faults={CHECKSUM: rows.records.starts[failed]})
@@ -368,4 +361,4 @@ class Reading:
 
 
 def _warn(loss: Said) -> None:
-    _log.warning("%s", loss.text(SKIPPED | SENTENCES), extra={"is_loss": True, "said": loss})
+    _log.warning("%s", loss.text(), extra={"is_loss": True, "said": loss})

@@ -19,11 +19,11 @@ from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC, read_batc
 from native_reader.layout.record import INNER_BATCH
 from native_reader.log.boundary import segment_before
 from native_reader.records.sync import head_at
+from native_reader.sentences import Said, say
 from native_reader.sides.queues import Queue, QueueReader, Topic, queues_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
-from native_reader.text import Said, say
 
 SIMPLE, BATCH, LIGHT = "simple", "batch", "LMQ"
 
@@ -32,14 +32,6 @@ _AT_ONCE = 8 << 10
 _ROUNDS = 16
 _LARGEST = 2**63 - 1
 _PIECE = 1 << 20
-FOUND = {
-    "queue gap": "no file contains entries {first:,} to {last:,}",
-    "queue overlap": "two files contain entry {number:,}",
-    "more of queue": "{first}, and {count:,} more",
-    "queue end": "its last entry names no record",
-    "text": "{text}",
-}
-"""What is wrong with a queue, by kind, in English."""
 
 
 class EntryPlace(NamedTuple):

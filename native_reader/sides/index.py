@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.index_entry import INDEX_ENTRY, INDEX_HEAD, SLOT, default_slots, entries_at, slots_at
 from native_reader.layout.record import Mask, Numbers
+from native_reader.sentences import Said, verbatim
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.tuning import TUNING
 
@@ -56,11 +57,8 @@ _SURE = 64
 """If so many entries are each in their chain, the number of slots is right."""
 LEAST_ROOM = 2
 """Entry 0, which is unused, and one more."""
-_NO_CHAIN = "its last entry is in no chain. Check max_hash_slot_num"
-NO_SLOTS = "its number of slots is unknown. Set max_hash_slot_num"
-_EMPTY, _INCONSISTENT = "it is empty", "its header is inconsistent"
-WHY_NOT = {each: each for each in (_NO_CHAIN, NO_SLOTS, _EMPTY, _INCONSISTENT)}
-"""Why a file cannot be used, in English. Each sentence is its own kind."""
+_NO_CHAIN, NO_SLOTS, _EMPTY, _INCONSISTENT = (Said(f"index {why}") for why in ("no chain", "no slots", "empty", "inconsistent"))
+"""Why a file cannot be used."""
 _NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -147,14 +145,14 @@ def entries_in(stored: StoredFile, slots: int, first: int, stop: int, at_once: i
         first += len(piece)
 
 
-def head_of(file: IndexFile) -> tuple[Head | None, str | None]:
+def head_of(file: IndexFile) -> tuple[Head | None, Said | None]:
     """The header of a file, and why the file cannot be used: each is None if there is none."""
     try:
         with storage_of(file.uri).open(file.uri) as stored:
             head, chains = read_head(stored), None if room_of(file) < LEAST_ROOM else _OpenIndex(stored, file)
             return head, NO_SLOTS if chains is None else chains.why_not(head)
     except OSError as error:
-        return None, str(error)
+        return None, verbatim(str(error))
 
 
 def begin_of(file: IndexFile) -> int | None:
@@ -173,7 +171,7 @@ def search(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: 
     Gives up when a plain read of the file's offset range would cost less.
     """
     if room_of(file) < LEAST_ROOM:
-        return FileHits(file.uri, why=NO_SLOTS)
+        return FileHits(file.uri, why=NO_SLOTS.text())
     try:
         with storage_of(file.uri).open(file.uri) as stored:
             return _OpenIndex(stored, file).search(hashes, log, entry_costs)
@@ -195,36 +193,36 @@ class _OpenIndex:
         """See the function `search`."""
         head = self._head()
         if (why := self._why_not(head)) is not None:
-            return FileHits(self._uri, why=why)
+            return FileHits(self._uri, why=why.text())
         ends = self._read(np.array([1, head.next_entry - 1]))
         first, last = ends["offset"].tolist()
         # Use the smaller of the two ranges: one wrong number must not make the file cover too much.
         begin, end = max(head.begin, first), min(head.end, last)
-        proofs = ends
+        proofs, contradiction = ends, None
         try:
             if not self._is_in_chain(ends[1:], head.next_entry - 1):
-                raise _IndexContradiction(_NO_CHAIN)
+                raise _IndexContradiction(_NO_CHAIN.text())
             if first < log[0] or last >= log[1]:
                 proofs = self._inside(log, head.next_entry)
             steps = max(TUNING.least_index_steps, (end - begin) // entry_costs) if entry_costs else self._room * len(hashes)
             self._walk(hashes, head, steps)
             self._check_places(log, begin, head.next_entry)
         except _IndexContradiction as error:
-            why = str(error)
+            contradiction = str(error)
         if not self._matches:
-            return FileHits(self._uri, begin, end, head.end_time, _NO_HITS, _hits(proofs), why)
+            return FileHits(self._uri, begin, end, head.end_time, _NO_HITS, _hits(proofs), contradiction)
         hits = np.concatenate(self._matches)
         inside = (hits["offset"] >= log[0]) & (hits["offset"] < log[1])
-        return FileHits(self._uri, begin, end, head.end_time, _hits(hits[inside]), _hits(proofs), why)
+        return FileHits(self._uri, begin, end, head.end_time, _hits(hits[inside]), _hits(proofs), contradiction)
 
-    def why_not(self, head: Head) -> str | None:
+    def why_not(self, head: Head) -> Said | None:
         """Why the file cannot be used, from its header and its last entry."""
         why = self._why_not(head)
         if why is None and not self._is_in_chain(self._read(np.array([head.next_entry - 1])), head.next_entry - 1):
             why = _NO_CHAIN
         return why
 
-    def _why_not(self, head: Head) -> str | None:
+    def _why_not(self, head: Head) -> Said | None:
         if head.next_entry <= 1:
             return _EMPTY
         if not 0 <= head.begin <= head.end or head.next_entry > self._room:

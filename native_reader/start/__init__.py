@@ -2,12 +2,11 @@
 
 from native_reader.start.answer import BETTER_NOT, BUT, NO, OUTCOMES, UNKNOWN, YES, Start, may_start
 from native_reader.start.reasons import KINDS, Reason
-from native_reader.start.words import ENGLISH, lines_of, said_of
+from native_reader.start.words import lines_of, said_of
 
 __all__ = [
     "BETTER_NOT",
     "BUT",
-    "ENGLISH",
     "KINDS",
     "NO",
     "OUTCOMES",

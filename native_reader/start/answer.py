@@ -12,13 +12,14 @@ from native_reader.broker.databases import has_settings
 from native_reader.checks import whole
 from native_reader.log.recovery import Line, first_store_time
 from native_reader.records.damages import Damages
+from native_reader.sentences import Said, say
 from native_reader.start.loading import Refusals
 from native_reader.start.reasons import CUT, EXPIRED, KINDS, Harm, Reason, by_line, span_of
 from native_reader.start.recovered import RecoveredLog
 from native_reader.storage.broker_conf import LONGEST, reserved_hours
 from native_reader.storage.paths import uri_of
 from native_reader.storage.store import PLAIN, StoreFiles
-from native_reader.text import Said, say, size_of
+from native_reader.text import size_of
 
 NO, BETTER_NOT, BUT, YES, UNKNOWN = "no", "better not", "yes, but", "yes", "unknown"
 OUTCOMES = NO, BETTER_NOT, BUT, YES, UNKNOWN

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from native_reader.log.recovery import Line
-from native_reader.text import Said
+from native_reader.sentences import Said
 
 
 class Harm(IntEnum):

@@ -17,12 +17,13 @@ from native_reader.log.recovery import Line, has_abort, recovery_begins
 from native_reader.plan.plan import StoreRead
 from native_reader.records.damages import CHECKSUM, Damages
 from native_reader.scan.read import Reading
+from native_reader.sentences import Said, say
 from native_reader.sides.bounds import bounds_of
 from native_reader.sides.queues import queues_of, topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tables.segments import recovery_end
-from native_reader.text import Said, say, size_of
+from native_reader.text import size_of
 
 _MOST_READ, _MOST_READ_SLOWLY = 16 << 30, 64 << 20
 """More of a log than this is not read to find out where a broker would cut it."""

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 
 from native_reader.layout.record import Numbers
 from native_reader.storage.protocol import storage_of
-from native_reader.text import Said, say
 
 ROWS_AT_ONCE = 1 << 14
 """The rows of a row group: the least that is read."""
@@ -182,15 +181,15 @@ UNFIT = {
     "many": "too many of its queues may match",
     "large": "it has a record that is larger than max_record_bytes",
 }
-"""Why a segment is not read by its part, by kind, in English."""
+"""Why a segment is not read by its part."""
 
 
 class Unfit(Exception):
-    """A part that is not used. `said`: why."""
+    """A part that is not used. `why`: one of UNFIT."""
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(UNFIT[kind])
-        self.said: Said = say(kind)
+    def __init__(self, why: str) -> None:
+        super().__init__(UNFIT[why])
+        self.why = why
 
 
 @contextmanager

@@ -16,12 +16,12 @@ from native_reader.plan.beside import Sides, sides_of
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
+from native_reader.sentences import Said, verbatim
 from native_reader.sides.index import IndexFile, index_files
 from native_reader.sides.queues import topics_in
 from native_reader.storage.rocksdb_queues import why_unreadable
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Table, TableRequest
-from native_reader.text import Said, verbatim
 from native_reader.verify.chains import check_file
 from native_reader.verify.findings import COLUMNS, Findings, by_topic
 from native_reader.verify.log import LogPart, check_segment

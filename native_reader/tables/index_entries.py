@@ -14,10 +14,11 @@ from native_reader.columns.makers import timestamps
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.index_entry import INDEX_ENTRY
+from native_reader.sentences import Said
 from native_reader.sides.index import LEAST_ROOM, NO_SLOTS, Head, IndexFile, entries_in, head_of, index_files, read_head, room_of
 from native_reader.storage.protocol import StoredFile, map_files, storage_of
 from native_reader.tables.damage import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
-from native_reader.tables.table import Table, TableRequest, batches_of
+from native_reader.tables.table import DETAILS, Table, TableRequest, batches_of, words_of
 
 UNWRITTEN, CHAIN, ORDER = "unwritten", "chain", "order"
 VALIDITIES = {
@@ -76,7 +77,7 @@ def _parts(request: TableRequest) -> list[IndexEntryRange]:
     files = []
     for store, file in indexes_of(request):
         if room_of(file) < LEAST_ROOM:
-            _log.warning("%s: %s. Its entries are not listed", file.uri, NO_SLOTS)
+            _log.warning("%s: %s. Its entries are not listed", file.uri, NO_SLOTS.text())
         else:
             files.append((store, file))
     ranges = ranges_of(request) if files and request.wants("validity") else {}
@@ -171,6 +172,7 @@ _FILE_COLUMNS = {
     "first_physical_offset": ColumnSpec(pa.int64(), "the offset in the log of the first record"),
     "last_physical_offset": ColumnSpec(pa.int64(), "the offset in the log of the last record"),
     "found": ColumnSpec(pa.string(), "why a search cannot use the file; null if it can. The entries are not read"),
+    "details": DETAILS,
 }
 
 
@@ -190,8 +192,8 @@ def _file_batches(part: tuple[tuple[str, IndexFile], ...], projection: Projectio
     yield from batches_of((_file_row(store, file, *head) for (store, file), head in zip(part, heads, strict=True)), INDEX_FILES.schema)
 
 
-def _file_row(store: str, file: IndexFile, head: Head | None, found: str | None) -> dict[str, object]:
-    row: dict[str, object] = {"store": store, "file": file.uri, "size": file.size, "slots": file.slots, "found": found}
+def _file_row(store: str, file: IndexFile, head: Head | None, found: Said | None) -> dict[str, object]:
+    row: dict[str, object] = {"store": store, "file": file.uri, "size": file.size, "slots": file.slots, **words_of(found)}
     row["capacity"] = None if file.slots is None else max(0, room_of(file) - 1)  # entry 0 is unused
     if head is None:
         return row

@@ -19,14 +19,14 @@ from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY, lite_topic_of
 from native_reader.plan.plan import StoreRead
 from native_reader.scan.read import Reading
-from native_reader.sides.bounds import BATCH, FOUND, LIGHT, SIMPLE, Bounds, bounds_of, type_of
+from native_reader.sentences import Said, verbatim
+from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, Bounds, bounds_of, type_of
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, Topic, queues_of, topics_in
 from native_reader.storage.protocol import map_files
 from native_reader.storage.rocksdb_queues import is_in_database, why_unreadable
 from native_reader.storage.store import StoreFiles
-from native_reader.tables.table import Table, TableRequest, batches_of
-from native_reader.text import Said, verbatim
+from native_reader.tables.table import DETAILS, Table, TableRequest, batches_of, words_of
 
 DISPATCHED, BEHIND, AHEAD, ORPHANED = "dispatched", "behind", "ahead", "orphaned"
 STATES = {
@@ -55,6 +55,7 @@ COLUMNS = {
     "parent_topic": ColumnSpec(pa.string(), "of the queue of a lite topic (5.5.0): the topic that its messages were sent to"),
     "lite_topic": ColumnSpec(pa.string(), "of such a queue: the lite topic"),
     "found": ColumnSpec(pa.string(), "what is wrong with its files; null if nothing was found. The entries between the ends are not read"),
+    "details": DETAILS,
 }
 _WORK = 64 << 10
 _MOST_UNDISPATCHED = 1 << 30
@@ -201,7 +202,7 @@ def _undispatched(store: StoreFiles, start: int, end: int, projection: Projectio
 def _row(store: StoreFiles, queue: FoundQueue, state: str | None) -> dict[str, object]:
     row: dict[str, object] = {"store": store.uri, "state": state}
     row |= {name: getattr(queue, name) for name in ("topic", "queue_id", "type", "files", "bytes")}
-    row["found"] = None if queue.found is None else queue.found.text(FOUND)
+    row |= words_of(queue.found)
     row["parent_topic"], row["lite_topic"] = lite_topic_of(queue.topic)
     if (bounds := queue.bounds) is None:
         return row

@@ -22,6 +22,7 @@ from native_reader.plan.ways import PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.scan.ahead import side_by_side
 from native_reader.scan.progress import Meter, PartMeter, Watch
+from native_reader.sentences import Said
 from native_reader.storage.store import StoreFiles
 from native_reader.text import counted, size_of
 
@@ -197,6 +198,14 @@ def batches_of(rows: Iterable[Mapping[str, object]], schema: pa.Schema) -> Itera
     rest = iter(rows)
     while several := list(islice(rest, _ROWS)):
         yield pa.RecordBatch.from_pylist(several, schema)
+
+
+DETAILS = ColumnSpec(pa.string(), "what `found` says, without its words: its kind, numbers and names as JSON")
+
+
+def words_of(found: Said | None) -> dict[str, object]:
+    """The columns `found` and `details`."""
+    return {"found": None, "details": None} if found is None else {"found": found.text(), "details": found.to_json()}
 
 
 def lost_of(request: TableRequest) -> list[Missing]:

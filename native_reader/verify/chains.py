@@ -10,9 +10,9 @@ from native_reader.kernel import Chains
 from native_reader.layout.index_entry import INDEX_HEAD, SLOT, slots_at, usual_size
 from native_reader.layout.record import Index, Mask
 from native_reader.plan.beside import Sides
+from native_reader.sentences import Said, say
 from native_reader.sides.index import LEAST_ROOM, Head, IndexFile, entries_in, index_files, read_head, room_of, slots_of_cut
 from native_reader.storage.protocol import StoredFile, storage_of
-from native_reader.text import Said, say
 from native_reader.verify.findings import Findings
 
 _PLACE_BITS, _MOST_SLOTS = 18, 1 << 28

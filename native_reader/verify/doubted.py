@@ -5,7 +5,7 @@ Zeros that begin and end in the properties of a record leave its lengths and its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from native_reader.layout.record import Bytes, Numbers, Records
 from native_reader.plan.beside import Sides
 from native_reader.records.damages import OTHER_KEYS, OTHER_TAG
-from native_reader.text import Said
+from native_reader.sentences import Said
 from native_reader.verify.entries import EntryCheck
 from native_reader.verify.findings import Findings
 from native_reader.verify.keys import KeyCheck
 from native_reader.verify.records import RecordReader
 from native_reader.verify.sides import QueueNumbering
 
-_DOUBTS: Mapping[str, str] = {"other tag": OTHER_TAG, "no such key": OTHER_KEYS}
-"""What a check says of an entry, and the anomaly of the record."""
 _FURTHEST = 16 << 20
 """Entries of this many bytes are read on from the records before; after more, they are searched."""
 _NO_DAMAGE = np.empty((0, 2), np.int64)
@@ -32,7 +30,7 @@ class _Doubts(Findings):
 
     def __init__(self) -> None:
         super().__init__()
-        self.offsets: dict[str, list[NDArray[np.int64]]] = {anomaly: [] for anomaly in _DOUBTS.values()}
+        self.offsets: dict[str, list[NDArray[np.int64]]] = {OTHER_TAG: [], OTHER_KEYS: []}
 
     def add(
         self, code: str, file: str, found: Said, offset: int | None = None, *, topic: str | None = None, queue_id: int | None = None,
@@ -42,12 +40,11 @@ class _Doubts(Findings):
 
     def add_rows(
         self, code: str, file: str, offsets: NDArray[np.int64], describe: Callable[[int], Said],
-        *, topic: str | None = None, queue_id: int | None = None,
+        *, topic: str | None = None, queue_id: int | None = None, contradicts: str | None = None,
     ) -> None:  # fmt: skip
         """See `Findings.add_rows`."""
-        why = dict(describe(0).values).get("why") if len(offsets) else None
-        if isinstance(why, Said) and why.kind in _DOUBTS:
-            self.offsets[_DOUBTS[why.kind]].append(offsets.astype(np.int64))
+        if contradicts is not None and len(offsets):
+            self.offsets[contradicts].append(offsets.astype(np.int64))
 
     def taken(self) -> dict[str, Numbers]:
         """What was found since the last call."""

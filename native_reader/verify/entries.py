@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
 from native_reader.plan.beside import Sides
+from native_reader.records.damages import OTHER_TAG
+from native_reader.sentences import Said, say
 from native_reader.sides.entries import Entries
 from native_reader.sides.queues import Queue, QueueReader
 from native_reader.storage.rocksdb_queues import is_in_database
-from native_reader.text import Said, say
 from native_reader.tuning import TUNING
 from native_reader.verify.findings import Findings
 from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Pairs, RecordFacts, within
@@ -197,7 +198,7 @@ class EntryCheck:
         by_hash = own & is_hash(code) & (kind != BY_TIME) & (code != facts.tag[row]) & ~((kind == IN_BATCH) & (code == 0))
         by_time = own & (kind == BY_TIME)
         wait = code - facts.time[row]
-        self._add("entry-tag", claims, by_hash, lambda _: Said("other tag"))
+        self._add("entry-tag", claims, by_hash, lambda _: Said("other tag"), contradicts=OTHER_TAG)
         self._add("entry-tag", claims, by_time & ((wait < 0) | (wait > _LONGEST_DELAY)), lambda _: Said("impossible delivery"))
 
     def _place(self, facts: RecordFacts, row: int) -> Said:
@@ -227,15 +228,16 @@ class EntryCheck:
         sizes[mine[is_named & (facts.size[np.maximum(rows, 0)] != claims.size[mine])]] = True
         self._add("entry-size", claims, sizes, lambda each: say("other light size", size=int(claims.size[each])))
 
-    def _add(self, code: str, claims: MergedClaims, which: Mask, why: Callable[[int], Said]) -> None:
+    def _add(self, code: str, claims: MergedClaims, which: Mask, why: Callable[[int], Said], *, contradicts: str | None = None) -> None:
         """Add the chosen entries, one finding per queue."""
         for mine in _grouped(np.flatnonzero(which), claims.queue):
-            self._add_of_queue(code, claims, mine, why(int(mine[0])))
+            self._add_of_queue(code, claims, mine, why(int(mine[0])), contradicts)
 
-    def _add_of_queue(self, code: str, claims: MergedClaims, mine: NDArray[np.intp], why: Said) -> None:
+    def _add_of_queue(self, code: str, claims: MergedClaims, mine: NDArray[np.intp], why: Said, contradicts: str | None) -> None:
         queue, uri = self._queues.all[int(claims.queue[mine[0]])], self._queues.uri(int(claims.queue[mine[0]]))
         found = say("entry of queue", number=int(claims.number[mine[0]]), queue=queue.queue_id, topic=queue.topic, why=why)
-        self._findings.add_rows(code, uri, claims.offset[mine], lambda _: found, topic=queue.topic, queue_id=queue.queue_id)
+        offsets = claims.offset[mine]
+        self._findings.add_rows(code, uri, offsets, lambda _: found, topic=queue.topic, queue_id=queue.queue_id, contradicts=contradicts)
 
     # Records without an entry
 

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import spelled
+from native_reader.sentences import Said, say
 from native_reader.sums import Tally, ones
-from native_reader.text import Said, say
-from native_reader.verify.codes import CODES, SEVERITIES, TRUNCATED
-from native_reader.verify.words import ENGLISH
+from native_reader.verify.codes import CODES, SEVERITIES, TRUNCATED, advice
 
 COLUMNS = {
     "code": ColumnSpec(pa.string(), "the kind of finding; one of the codes below"),
@@ -75,15 +74,18 @@ class Findings:
         last = offset if last is None else last
         if known is None:
             self._found[key] = _Found(found, offset, last, count)
-            self._text += 2 * len(found.text(ENGLISH)) + len(topic or "")
+            self._text += 2 * len(found.text()) + len(topic or "")
         else:
             known.count, known.last = known.count + count, known.last if last is None else last
 
     def add_rows(
         self, code: str, file: str, offsets: NDArray[np.int64], describe: Callable[[int], Said],
-        *, topic: str | None = None, queue_id: int | None = None,
+        *, topic: str | None = None, queue_id: int | None = None, contradicts: str | None = None,
     ) -> None:  # fmt: skip
-        """Add a place for each offset; `describe` says what was found at the one with that index."""
+        """Add a place for each offset; `describe` says what was found at the one with that index.
+
+        `contradicts`: the anomaly of whole records there, if this is what an entry says of them.
+        """
         if len(offsets):
             first, last = int(offsets[0]), int(offsets[-1])
             self.add(code, file, describe(0), first, topic=topic, queue_id=queue_id, count=len(offsets), last=last)
@@ -95,7 +97,7 @@ class Findings:
         severities, codes = list(SEVERITIES), list(CODES)
         rows = sorted(
             self._found.items(),
-            key=lambda item: (severities.index(CODES[item[0][0]].severity), codes.index(item[0][0]), item[1].offset or 0),
+            key=lambda item: (severities.index(CODES[item[0][0]]), codes.index(item[0][0]), item[1].offset or 0),
         )
         return pa.RecordBatch.from_pylist([_row(*key, found) for key, found in rows], SCHEMA)
 
@@ -119,11 +121,11 @@ def _row(code: str, file: str, topic: str | None, queue_id: int | None, found: _
 
 
 def _words_of(said: Said) -> dict[str, object]:
-    return {"message": said.text(ENGLISH), "details": said.to_json()}
+    return {"message": said.text(), "details": said.to_json()}
 
 
 def _code_columns(code: str) -> dict[str, object]:
-    return {"code": code, "severity": CODES[code].severity, "advice": spelled(CODES[code].advice, str)}
+    return {"code": code, "severity": CODES[code], "advice": spelled(advice(code), str)}
 
 
 def by_topic(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

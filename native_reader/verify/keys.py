@@ -13,10 +13,11 @@ from native_reader import kernel
 from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Index, Mask, Numbers
 from native_reader.plan.beside import Sides
+from native_reader.records.damages import OTHER_KEYS
+from native_reader.sentences import Said, say
 from native_reader.sides.index import Head, IndexFile, entries_in, index_files, read_head, room_of
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import StoredFile, storage_of
-from native_reader.text import Said, say
 from native_reader.verify.findings import Findings
 from native_reader.verify.records import Pairs, RecordFacts, within
 
@@ -159,7 +160,7 @@ class KeyCheck:
         if not len(facts):
             return np.zeros(len(piece), np.bool_)
         is_right = known.name(row, hashes) | ((row >= 0) & (hashes == facts.tag_key[row]))
-        self._add("index-other-key", each, part, (row >= 0) & ~is_right, "no such key")
+        self._add("index-other-key", each, part, (row >= 0) & ~is_right, "no such key", contradicts=OTHER_KEYS)
         is_late: Mask = is_right & (piece["seconds"] != _seconds(facts.time[row], each.head.begin_time))
         return is_late
 
@@ -194,9 +195,12 @@ class KeyCheck:
         add("record-not-dispatched", index, facts.offset[open_rows[is_later]], lambda _: Said("after newest index"))
         add("key-not-covered", index, facts.offset[open_rows[~is_later]], lambda _: Said("not covered"))
 
-    def _add(self, code: str, each: _Covering, part: tuple[int, NDArray[np.void]], which: Mask, why: str) -> None:
+    def _add(
+        self, code: str, each: _Covering, part: tuple[int, NDArray[np.void]], which: Mask, why: str, *, contradicts: str | None = None
+    ) -> None:
         (number, piece), chosen = part, np.flatnonzero(which)
-        self._findings.add_rows(code, each.uri, piece["offset"][chosen], lambda one: _of_entry(number + int(chosen[one]), why))
+        offsets = piece["offset"][chosen]
+        self._findings.add_rows(code, each.uri, offsets, lambda one: _of_entry(number + int(chosen[one]), why), contradicts=contradicts)
 
 
 def _of_entry(number: int, why: str) -> Said:

@@ -16,12 +16,12 @@ from native_reader.log.certain import is_live
 from native_reader.log.recovery import recovery_stops
 from native_reader.plan.beside import Sides
 from native_reader.plan.split import Split
-from native_reader.records.damages import FROM_PROPERTIES, SENTENCES, Damage
+from native_reader.records.damages import FROM_PROPERTIES, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
+from native_reader.sentences import Said, say, verbatim
 from native_reader.storage.store import PLAIN, REFUSED, Segment
 from native_reader.storage.window import ReadRate, Window
-from native_reader.text import Said, say, verbatim
 from native_reader.tuning import TUNING
 from native_reader.verify.entries import EntryCheck
 from native_reader.verify.findings import Findings
@@ -186,13 +186,15 @@ class _SegmentCheck:
             self._findings.add("checkpoint-ahead", f"{part.sides.uri}/checkpoint", found, part.sides.end)
 
 
+_IN_OTHER_WORDS = frozenset({"unreadable", "too few", "cut off", "unreadable part", "too large"})
+"""Anomalies whose sentence does not have the word that the column `reason` has."""
+
+
 def _described(damage: Damage, unopened: str | None) -> Said:
-    """How much it is, the reason, and the description, which may repeat it; or why the file cannot be opened."""
+    """How much it is and what is there, with the reason; or why the file cannot be opened."""
     if unopened is not None:
         return verbatim(unopened)
-    (what,) = damage.said
-    if damage.reason not in SENTENCES[what.kind]:
-        what = say("with reason", reason=damage.reason, what=what)
+    what = say("with reason", reason=damage.reason, what=damage.said) if damage.anomaly in _IN_OTHER_WORDS else damage.said
     return say("without a record", bytes=damage.end - damage.start, what=what)
 
 

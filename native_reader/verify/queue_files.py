@@ -12,12 +12,12 @@ from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_hash, is_written
 from native_reader.plan.beside import Sides
+from native_reader.sentences import Said, say, verbatim
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, QueueFile, Topic, numbers_of, queue_in
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.rocksdb_queues import is_in_database
 from native_reader.storage.store import is_segment_name
-from native_reader.text import Said, say, verbatim
 from native_reader.verify.findings import Findings
 
 _PIECE = 4 << 20

@@ -10,13 +10,13 @@ from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
 from native_reader.plan.beside import Sides
-from native_reader.plan.lost import BACK, Missing
+from native_reader.plan.lost import Missing
+from native_reader.sentences import Said, say, verbatim
 from native_reader.sides.index import index_files
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.rocksdb import is_database
 from native_reader.storage.rocksdb_queues import why_unreadable
-from native_reader.text import Said, joined, say, verbatim
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import QueueNumbering, last_entry
 
@@ -40,8 +40,8 @@ def check_store(part: StorePart, findings: Findings) -> None:
     """Add what concerns the whole store."""
     sides, add = part.sides, findings.add
     for gap in part.gaps:
-        back = [each for each in gap.said if each.kind in BACK]
-        found = joined("sentences", [say("no file has", start=gap.start, stop=gap.stop), *back])
+        found = say("no file has", start=gap.start, stop=gap.stop)
+        found = found if gap.back is None else say("sentences", first=found, second=gap.back)
         add("log-missing", sides.uri, found, gap.start, last=gap.stop)
     if part.lost is not None:
         code, offset, what = part.lost

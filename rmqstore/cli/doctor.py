@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,26 +29,21 @@ Examples:
 
 _RESCUE = "rescue {} FOLDER"
 _REPAIR = "repair {} NEW --dry-run"
-SENTENCES = {
-    "label warning": "warning",
-    "label try": "try",
-    "label start": "start",
-    "label repair": "repair",
-    "save first": "copy or rescue this store before a broker starts on it",
-}
-"""What the command adds to a diagnosis, by kind, in English."""
 _NEXT = ("verify {}", "stat {} --by topic", "find {} --key KEY")
 
 
 @click.command(help=HELP, epilog=EPILOG)
 @takes(PATHS, LANGUAGE, RETENTION, AS_JSON, READING, PLACES)
 def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
+    from native_reader.start import lines_of
+
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
-    code, sentences = CLEAN, _sentences("en" if asked.as_json else lang)
+    code, language = CLEAN, "en" if asked.as_json else lang
+    say = partial(_said, language)
     for number, one in enumerate(store.one_by_one()):
-        found, is_broken = _diagnosis(asked, one, file_reserved_time, sentences)
+        found, is_broken = _diagnosis(asked, one, file_reserved_time, language)
         if output.is_json:
             start = None if found.start is None else found.start.to_dict()
             odd = {"findings": list(map(_in_words, found.findings)), "notes": list(map(_in_words, found.notes))}
@@ -55,50 +51,42 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
         else:
             if number:
                 output.line("")
-            for label, text in found.lines(lambda moment: time_text(moment, asked.zone), sentences):
+            for label, text in found.lines(lambda moment: time_text(moment, asked.zone), language):
                 _print(output, label, _in_words(text))
-            for place, text in enumerate(_start_in_words(found, sentences)):
-                _print(output, "" if place else sentences["label start"], text)
+            for place, text in enumerate(() if found.start is None else lines_of(found.start, language)):
+                _print(output, "" if place else say("label start"), text)
             if is_broken:
-                _print(output, sentences["label warning"], sentences["save first"])
+                _print(output, say("label warning"), say("save first"))
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
             refused = one.repair_refusal() if is_broken else None
             if refused is not None:
-                _print(output, sentences["label repair"], _in_words(refused))
+                _print(output, say("label repair"), _in_words(refused))
             repair = [_REPAIR] if is_broken and refused is None else []
             commands = (_RESCUE, *repair, *_NEXT) if found.losses or is_broken else _NEXT
-            for label, command in zip((sentences["label try"], *[""] * len(commands)), commands, strict=False):
+            for label, command in zip((say("label try"), *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")
         code = FOUND if found.losses or is_broken else code
     return code
 
 
-def _start_in_words(found: Diagnosis, sentences: Mapping[str, str]) -> Iterable[str]:
-    from native_reader.start import lines_of
-
-    return () if found.start is None else lines_of(found.start, sentences)
-
-
-def _sentences(language: str) -> Mapping[str, str]:
-    """By kind."""
-    from native_reader.doctor_texts import ENGLISH
-    from native_reader.start import ENGLISH as START
-    from rmqstore.chinese.doctor import CHINESE
-
-    return CHINESE if language == "zh" else {**ENGLISH, **START, **SENTENCES}
-
-
-def _diagnosis(asked: Asked, one: Store, reserved: int | None, sentences: Mapping[str, str]) -> tuple[Diagnosis, bool]:
+def _diagnosis(asked: Asked, one: Store, reserved: int | None, language: str) -> tuple[Diagnosis, bool]:
     """The diagnosis of one store, with the engine's warnings first; and whether its log is damaged or incomplete."""
-    from native_reader.text import verbatim
+    from native_reader.sentences import verbatim
 
     losses: list[str] = []
     others: list[str] = []
-    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: text_in(record, sentences)):
+    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: text_in(record, language)):
         found = one.diagnose(file_reserved_time=reserved, **asked.values())
     found.losses[:0] = [verbatim(text) for text in losses]
     found.harmless[:0] = [verbatim(text) for text in others]
     return found, bool(losses) or found.has_gaps or (found.start is not None and found.start.loses)
+
+
+def _said(language: str, kind: str) -> str:
+    """What the command adds to a diagnosis."""
+    from native_reader.sentences import Said
+
+    return Said(kind).text(language)
 
 
 def _in_words(text: str) -> str:

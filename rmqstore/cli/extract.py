@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from rmqstore.cli.asked import AS_JSON, FILTERS, LANGUAGE, PATHS, PLACES, READING, Asked, takes
-from rmqstore.cli.repair import folder_of, page_in, reading_of, show
-from rmqstore.cli.stderr import clear, sentences_in, warnings_in
+from rmqstore.cli.repair import folder_of, reading_of, show
+from rmqstore.cli.stderr import clear, warnings_in
 
 HELP = """Write a new store to NEW with the messages of some topics of STORE, for a broker elsewhere.
 
@@ -34,7 +34,7 @@ def extract(asked: Asked, target: str | None, dry_run: bool, lang: str) -> int:
     if topics is None:
         raise click.UsageError("An extract needs a topic: --topic NAME.", click.get_current_context())
     reading = reading_of(asked, values, "An extract")
-    with warnings_in(sentences_in(lang)):
-        done = asked.open().extract(target, topics, dry_run=dry_run, sentences=page_in(lang), **reading)
+    with warnings_in(lang):
+        done = asked.open().extract(target, topics, dry_run=dry_run, language=lang, **reading)
         clear()
     return show(asked, done, lang, dry_run=dry_run)

@@ -9,12 +9,10 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import bar, clear, note, sentences_in, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, warnings_in
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from native_reader import Repaired
 
 HELP = """Write a new store to NEW on which a broker runs, with every message of STORE that survived.
@@ -56,8 +54,8 @@ CHOICES = (
 def repair(asked: Asked, target: str | None, dry_run: bool, lang: str, **choices: Any) -> int:
     target = folder_of(asked, target, "repair")
     reading = reading_of(asked, asked.values(), "A repair")
-    with warnings_in(sentences_in(lang)):
-        done = asked.open().repair(target, dry_run=dry_run, sentences=page_in(lang), **choices, **reading)
+    with warnings_in(lang):
+        done = asked.open().repair(target, dry_run=dry_run, language=lang, **choices, **reading)
         clear()
     return show(asked, done, lang, dry_run=dry_run)
 
@@ -78,14 +76,6 @@ def reading_of(asked: Asked, values: dict[str, Any], what: str) -> dict[str, Any
     return {"jobs": asked.jobs, "progress": bar("reading", "checking"), "max_read_rate": rate}
 
 
-def page_in(language: str) -> Mapping[str, str]:
-    """What the page says in that language."""
-    from native_reader.repair_texts import ENGLISH
-    from rmqstore.chinese.repair import CHINESE
-
-    return CHINESE if language == "zh" else ENGLISH
-
-
 def show(asked: Asked, done: Repaired, language: str, *, dry_run: bool) -> int:
     """Print what was done, and return the exit code."""
     from rmqstore.results import said_of_repair
@@ -93,7 +83,7 @@ def show(asked: Asked, done: Repaired, language: str, *, dry_run: bool) -> int:
     if asked.as_json:
         click.echo(as_json(done.to_dict()))
     elif dry_run:
-        click.echo("\n".join(done.lines(page_in(language))))
+        click.echo("\n".join(done.lines(language)))
     for each in said_of_repair(done):
-        note(each.text(sentences_in(language)))
+        note(each.text(language))
     return CLEAN if done.is_whole else FOUND

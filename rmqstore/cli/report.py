@@ -11,7 +11,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, BROKER, LANGUAGE, NAMES, PATHS, PLACES, READING, RETENTION, WHERE, WRITTEN_SUMMARY, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import bar, clear, note, sentences_in, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, warnings_in
 from rmqstore.cli.summary import complete
 from rmqstore.text import as_json
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from native_reader import Facts
-    from native_reader.text import Said
+    from native_reader.sentences import Said
 
 HELP = """Write a page about one store or several: what fills the disk, the log over time, sizes, queue skew, lag, pending messages, damage.
 
@@ -74,7 +74,7 @@ def report(
         "progress": bar(),
         **options,
     }
-    with warnings_in(sentences_in(lang)):
+    with warnings_in(lang):
         store = asked.open()
         names = asked.brokers(store)
         complete(asked, store)
@@ -97,9 +97,8 @@ def _refuse_title(to: str, title: str | None) -> None:
 
 def _summarize(output: Path, brokers: Mapping[str, Facts], language: str) -> None:
     """The lines below the bar, in the language of the page."""
-    from native_reader.text import say
-    from rmqstore.chinese.disk import CHINESE
-    from rmqstore.disk import ENGLISH, said_of_deleted
+    from native_reader.sentences import say
+    from rmqstore.disk import said_of_deleted
 
     said = [say("page", path=str(output), bytes=output.stat().st_size)]
     for name, facts in brokers.items():
@@ -108,7 +107,7 @@ def _summarize(output: Path, brokers: Mapping[str, Facts], language: str) -> Non
             found.append(said_of_deleted(deleted.names, deleted.messages, deleted.bytes))
         said += [say("of broker", broker=name, said=each) for each in found] if len(brokers) > 1 else found
     for each in said:
-        note(each.text(CHINESE if language == "zh" else ENGLISH))
+        note(each.text(language))
 
 
 def _refuse_others(options: Iterable[str]) -> None:
@@ -145,7 +144,8 @@ def _size(text: str) -> int:
 
 def _what_fills(facts: Facts) -> Said:
     """One sentence: the parts of the store and its largest topics."""
-    from native_reader.text import joined, say, share_of
+    from native_reader.sentences import joined, say
+    from native_reader.text import share_of
     from rmqstore.disk import said_of_usage
     from rmqstore.report.markup import shortened
 

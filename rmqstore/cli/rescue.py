@@ -13,14 +13,11 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import bar, clear, note, sentences_in, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, warnings_in
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from native_reader import Rescued, Store
-    from native_reader.markdown import Document
 
 HELP = """Save what a store holds: write all readable messages to FOLDER, check the rest, and describe both in FOLDER/rescue.html.
 
@@ -42,6 +39,8 @@ Examples:
     *(LANGUAGE, AS_JSON, READING, PLACES),
 )
 def rescue(asked: Asked, target: str | None, output: str | None, lang: str) -> int:
+    from native_reader.sentences import Said
+    from rmqstore.report.rescue_page import rescue_page
     from rmqstore.results import said_of_rescue
 
     asked, target = _to_folder(asked, target, output)
@@ -49,36 +48,22 @@ def rescue(asked: Asked, target: str | None, output: str | None, lang: str) -> i
     rate = values.pop("max_read_rate", None)
     if values:
         raise click.UsageError(f"A rescue takes no other options: --option {next(iter(values))}.")
-    sentences = sentences_in(lang)
-    with warnings_in(sentences):
+    with warnings_in(lang):
         store = asked.open()
     is_again = (Path(target) / "rescue.md").exists()  # it is written last
     if not is_again:
-        _note_room(store, target, sentences)
-    with warnings_in(sentences) as warned:
-        done = store.rescue(target, jobs=asked.jobs, progress=bar("saving", "checking"), max_read_rate=rate, pages=_pages(lang))
+        _note_room(store, target, lang)
+    with warnings_in(lang) as warned:
+        how = {"jobs": asked.jobs, "progress": bar("saving", "checking"), "max_read_rate": rate}
+        done = store.rescue(target, **how, language=lang, html=lambda page: [rescue_page(page, lang)])
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))
     if is_again:
-        note(sentences["rescued before"])
+        note(Said("rescued before").text(lang))
     for each in said_of_rescue(done):
-        note(each.text(sentences))
+        note(each.text(lang))
     return CLEAN if done.is_whole and not warned.has_loss else FOUND
-
-
-def _pages(language: str) -> dict[str, Callable[[Document], Iterator[str]]]:
-    """What writes the pages, in that language."""
-    from native_reader.markdown import lines_of
-    from native_reader.rescue_texts import ENGLISH
-    from rmqstore.chinese.rescue import CHINESE
-    from rmqstore.report.rescue_page import rescue_page
-
-    sentences = CHINESE if language == "zh" else ENGLISH
-    return {
-        "rescue.md": lambda page: lines_of(page, sentences),
-        "rescue.html": lambda page: iter([rescue_page(page, language, sentences)]),
-    }
 
 
 def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[Asked, str]:
@@ -92,9 +77,10 @@ def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[As
     return asked, target
 
 
-def _note_room(store: Store, target: str, sentences: Mapping[str, str]) -> None:
+def _note_room(store: Store, target: str, language: str) -> None:
     """Say at the start if the disk may be too small, not after hours."""
-    from native_reader.text import say, size_of
+    from native_reader.sentences import say
+    from native_reader.text import size_of
 
     size = sum(segment.size for each in store.stores for segment in each.segments)
     folder = Path(target).absolute()
@@ -102,7 +88,7 @@ def _note_room(store: Store, target: str, sentences: Mapping[str, str]) -> None:
         while not folder.exists():
             folder = folder.parent
         if (free := shutil.disk_usage(folder).free) < size:
-            note(say("little room", size=size_of(size), folder=str(folder), free=size_of(free)).text(sentences))
+            note(say("little room", size=size_of(size), folder=str(folder), free=size_of(free)).text(language))
 
 
 def _counts(done: Rescued) -> dict[str, object]:

@@ -119,7 +119,7 @@ DIMENSIONS = {
 @takes(PATHS, NAMES, FILTERS, WRITTEN_SUMMARY, WHERE, AS_JSON, STRICT, READING, PLACES)
 def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
     from native_reader.facts import DeletedInAll, Tally
-    from rmqstore.disk import ENGLISH, on_disk
+    from rmqstore.disk import on_disk
 
     output, begun = Output(json=asked.as_json, zone=asked.zone), time.monotonic()
     zone, is_all = asked.options.get("time_zone"), not has_conditions(asked)
@@ -142,7 +142,7 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
             known.deleted.update({each.uri: DeletedInAll((each,)) for each in store.stores})
         _print(output, tally, by, top, known)
         read.expect(tally.totals()["messages"])
-        _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store).text(ENGLISH))
+        _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store).text())
     return read.code
 
 
@@ -212,14 +212,14 @@ def _marked(row: dict[str, Any]) -> dict[str, Any]:
 
 def _deleted(tally: Tally, deleted: DeletedInAll, is_all: bool) -> str | None:
     """What the deleted topics still take, for people; None if there are none."""
-    from rmqstore.disk import ENGLISH, said_of_deleted
+    from rmqstore.disk import said_of_deleted
 
     topics = tally.by("topic").table()
     rows = [] if topics is None else [row for batch in topics.to_batches(1000) for row in batch.to_pylist() if deleted.has(row["topic"])]
     if not rows:
         return None
     messages, size = (sum(row[each] for row in rows) for each in ("messages", "bytes"))
-    return said_of_deleted([row["topic"] for row in rows], messages, size, is_all=is_all).text(ENGLISH)
+    return said_of_deleted([row["topic"] for row in rows], messages, size, is_all=is_all).text()
 
 
 def minute_of(zone: tzinfo | None, moment: datetime) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -45,27 +45,23 @@ def bar(*labels: str) -> bool | Callable[[Progress], object]:
     return Bar(sys.stderr, *labels, stays=False) if is_terminal() else False
 
 
-def sentences_in(language: str) -> Mapping[str, str]:
-    """What a command that saves messages says, by kind."""
-    from rmqstore.chinese.results import CHINESE
-    from rmqstore.results import ENGLISH
-
-    return CHINESE if language == "zh" else ENGLISH
-
-
-def text_in(record: logging.LogRecord, sentences: Mapping[str, str]) -> str:
+def text_in(record: logging.LogRecord, language: str) -> str:
     """A warning of the engine in that language, if it is about a loss."""
-    from native_reader.text import Said
+    from native_reader.sentences import Said
 
     said = getattr(record, "said", None)
-    return said.text(sentences) if isinstance(said, Said) else record.getMessage()
+    return said.text(language) if isinstance(said, Said) else record.getMessage()
 
 
 @contextmanager
-def warnings_in(sentences: Mapping[str, str]) -> Iterator[Warned]:
+def warnings_in(language: str) -> Iterator[Warned]:
     """As `warnings`, in that language."""
-    label = sentences["warning"]
-    with warnings(lambda text, is_loss: note(label.format(what=text)), lambda record: text_in(record, sentences)) as warned:
+    from native_reader.sentences import say
+
+    def show(text: str, is_loss: bool) -> None:
+        note(say("warning", what=text).text(language))
+
+    with warnings(show, lambda record: text_in(record, language)) as warned:
         yield warned
 
 

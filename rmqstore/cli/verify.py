@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,10 +13,7 @@ from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.cli.summary import complete
-from rmqstore.text import padded, safe
-
-if TYPE_CHECKING:
-    from native_reader import Verification
+from rmqstore.text import LANGUAGES, padded, safe
 
 HELP = """Check that the log, consume queues, index, checkpoint and configuration of a store agree. It reads the whole log once.
 
@@ -41,7 +38,6 @@ _TEXTS = {
     "more": ("{:,} more; --all prints each", "另有 {:,} 个；--all 全部列出"),
     "separator": (": ", "："),
 }
-_LANGUAGES = ("en", "zh")
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -70,14 +66,8 @@ def verify(asked: Asked, lang: str, is_all: bool) -> int:
         finally:  # also what was found before an interrupt
             clear()
             printer.print_kept()
-    note(_summary(findings, lang))
+    note(findings.said.text(lang))
     return CLEAN if findings.is_clean else FOUND
-
-
-def _summary(findings: Verification, language: str) -> str:
-    from rmqstore.chinese.findings import CHINESE
-
-    return findings.said.text(CHINESE) if language == "zh" else findings.summary
 
 
 @dataclass(slots=True)
@@ -152,4 +142,4 @@ class _Printer:
         return f"{queue}  {place}" if queue else place
 
     def _say(self, text: str, *numbers: int) -> str:
-        return _TEXTS[text][_LANGUAGES.index(self._language)].format(*numbers)
+        return _TEXTS[text][LANGUAGES.index(self._language)].format(*numbers)

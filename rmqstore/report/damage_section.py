@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from native_reader.facts import REASONS, Damage, Facts, FirstFindings, Missing, Problem
-from native_reader.start import ENGLISH, NO, lines_of
+from native_reader.sentences import Said
+from native_reader.start import NO, lines_of
 from native_reader.text import names_of, number_of, size_of
-from rmqstore.chinese.reasons import described, meaning_of
-from rmqstore.chinese.start import CHINESE
 from rmqstore.findings import in_words
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.markup import Markup, element
@@ -67,7 +66,7 @@ def start(facts: Facts, words: Words) -> Markup | None:
         return problem(words, found)
     if found is None:
         return None
-    answer, *others = lines_of(found, CHINESE if words.language == "zh" else ENGLISH)
+    answer, *others = lines_of(found, words.language)
     is_bad = found.loses or found.outcome == NO
     more = [*others, words.say("save_first")] if is_bad else others
     first = words.say("may_start", answer=answer)
@@ -86,7 +85,8 @@ def _reasons(facts: Facts, words: Words) -> Markup:
         found[gap.reason] = count + 1, size + gap.stop - gap.start
     columns = ((words.say("reason"), TEXT), (words.say("meaning"), TEXT), (words.say("ranges"), NUMBER), (words.say("size"), NUMBER))
     rows = [
-        (reason, meaning_of(reason, words.language), number_of(count), size_of(size)) for reason, (count, size) in sorted(found.items())
+        (reason, Said(f"reason {reason}").text(words.language), number_of(count), size_of(size))
+        for reason, (count, size) in sorted(found.items())
     ]
     return table(columns, rows)
 
@@ -106,7 +106,7 @@ def _largest(facts: Facts, words: Words) -> Markup:
             f"{start:,}",
             size_of(stop - start),
             what.reason,
-            name(words, described(what, words.language)),
+            name(words, what.said.text(words.language)),
             name(words, file.rpartition("/")[2]),
         )
         for start, stop, what, file in rows[:TOP]

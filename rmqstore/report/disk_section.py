@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from native_reader.facts import Expiry, Facts, LogFacts, Row, Tally, expiry_of
+from native_reader.sentences import Said
 from native_reader.text import size_of
-from rmqstore.chinese.reasons import kind_in_words
 from rmqstore.disk import has_rest, used_percent
 from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
 from rmqstore.report.markup import Markup, element, filled, joined
@@ -60,7 +60,7 @@ def disk(facts: Facts, words: Words) -> Markup:
 
     shown: dict[str, Callable[[object], Markup]] = {
         "topic": lambda topic: _topic(facts, words, topic),
-        "kind": lambda kind: name(words, kind and kind_in_words(str(kind), words.language)),
+        "kind": lambda kind: name(words, kind and Said(f"kind {kind}").text(words.language)),
     }
 
     def ranked(tally: Tally, titles: tuple[str, ...], columns: tuple[str, ...], missing: str = "no_name") -> Markup:

@@ -137,13 +137,13 @@ def test_the_used_share_is_that_of_df(used: int, free: int, percent: int) -> Non
 
 @pytest.mark.parametrize(("free", "rest"), [(60, ""), (59, ", the rest is reserved by the file system or for other users")])
 def test_the_sizes_of_a_disk_add_up(free: int, rest: str) -> None:
-    words = disk.said_of_usage(Usage(1, 1, 1, 1), Disk(1, 100, 40, free)).text(disk.ENGLISH)
+    words = disk.said_of_usage(Usage(1, 1, 1, 1), Disk(1, 100, 40, free)).text()
     assert words.endswith(f"; its disk has 100 bytes, 40 bytes ({40 if free == 60 else 41} %) used, {free} bytes free{rest}")
 
 
 def test_stat_says_how_large_the_store_is_on_its_disk(store: Path, tmp_path: Path) -> None:
     last = run("stat", store).err.splitlines()[-1]
-    assert last.partition(";")[0] == disk.on_disk(nr.open(store)).text(disk.ENGLISH).partition(";")[0]
+    assert last.partition(";")[0] == disk.on_disk(nr.open(store)).text().partition(";")[0]
     assert re.search(r"; its disk has .*, .* \(\d+ %\) used, [^,]* free(, the rest is .*)?$", last)
     with tarfile.open(tmp_path / "store.tar", "w") as archive:
         archive.add(store, "store")

@@ -21,6 +21,7 @@ import rmqstore_spark
 from native_reader import testing
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
 from native_reader.conditions import predicate_of
+from native_reader.errors import spelled
 from native_reader.export.formats import FORMATS
 from native_reader.export.partitions import PARTITION_COLUMNS
 from native_reader.export.writers import folder_name
@@ -29,9 +30,10 @@ from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import PLACES, MessageOptions, options_of
 from native_reader.plan.lost import NOT_THERE
 from native_reader.records.damages import REASONS
+from native_reader.sentences import Said
 from native_reader.tables import TABLES, index_entries, queue_entries, queues
 from native_reader.testing.compression import CODECS, COMPRESSED
-from native_reader.verify.codes import markdown
+from native_reader.verify.codes import CODES, SEVERITIES, advice
 from rmqstore_spark.options import OPTIONS, as_markdown
 
 HERE = Path(__file__).parents[2]
@@ -113,7 +115,7 @@ RECOVERY_MD, TABLES_MD, VERIFY_MD = "docs/recovery.md", "docs/tables.md", "docs/
 
 def test_every_reason_of_damage_is_documented() -> None:
     documented = {quoted(reason)[0]: meaning for reason, meaning in rows_of(RECOVERY_MD, "reason")}
-    assert documented == REASONS | NOT_THERE
+    assert documented == {reason: Said(f"reason {reason}").text() for reason in (*REASONS, *NOT_THERE)}
 
 
 def test_every_state_and_validity_is_documented() -> None:
@@ -126,8 +128,11 @@ def test_every_state_and_validity_is_documented() -> None:
 
 
 def test_every_code_of_a_finding_is_documented() -> None:
-    """`python -c "from native_reader.verify.codes import markdown; print(markdown())"` prints the tables."""
-    assert markdown() in (HERE / VERIFY_MD).read_text(encoding="utf-8")
+    severities = [f"| `{name}` | {meaning} |" for name, meaning in SEVERITIES.items()]
+    meaning = {code: Said(f"code {code}").text() for code in CODES}
+    codes = [f"| `{code}` | {severity} | {meaning[code]} | {spelled(advice(code), str)} |" for code, severity in CODES.items()]
+    heads = ["| severity | meaning |", "|---|---|"], ["", "| code | severity | meaning | what to do |", "|---|---|---|---|"]
+    assert "\n".join([*heads[0], *severities, *heads[1], *codes]) in (HERE / VERIFY_MD).read_text(encoding="utf-8")
 
 
 def test_the_columns_of_the_other_tables_are_documented() -> None:

@@ -23,10 +23,9 @@ import native_reader as nr
 from native_reader.markdown import Document, Table, lines_of, table, text
 from native_reader.rescue.page import Checked, ranges_in
 from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
-from native_reader.rescue_texts import ENGLISH
+from native_reader.sentences import say
 from native_reader.start import Start, may_start
 from native_reader.testing.logs import CommitLog
-from native_reader.text import say
 from rmqstore.report.page import page_of
 
 NAMES = ("orders|x", "<script>alert(1)</script>", "`code`", "a\nb", "[x](http://evil)", "# head", "*b*", "\u202e", "订单")
@@ -117,7 +116,7 @@ def test_the_page_names_all_files(tmp_path: Path) -> None:
 def test_long_descriptions_are_whole() -> None:
     described = "x" * 999
     page = Document(say("title check"), [Table([say("column found")], [(say("text", text=described),)])], [])
-    assert list(lines_of(page, ENGLISH))[-1] == f"| {described} |"
+    assert list(lines_of(page, "en"))[-1] == f"| {described} |"
 
 
 def test_everything_is_saved(tmp_path: Path) -> None:
@@ -252,8 +251,8 @@ def test_many_queues_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_text_of_ranges() -> None:
-    assert ranges_in([(7, 8), (10, 13)]).text(ENGLISH) == "7, 10 to 12"
-    assert ranges_in([(number, number + 1) for number in range(0, 16, 2)]).text(ENGLISH) == "0, 2, 4, 6, 8 and 3 more ranges"
+    assert ranges_in([(7, 8), (10, 13)]).text() == "7, 10 to 12"
+    assert ranges_in([(number, number + 1) for number in range(0, 16, 2)]).text() == "0, 2, 4, 6, 8 and 3 more ranges"
 
 
 def test_a_table_in_markdown() -> None:

@@ -14,7 +14,9 @@ from support.queued_stores import dispatched
 from support.stores import ZERO, Files, files_of, in_memory, log_of
 
 import native_reader as nr
-from native_reader.plan.lost import WHAT, WHY, Lost
+from native_reader.plan.lost import Lost
+from native_reader.sentences.book import BOOK
+from native_reader.sentences.losses import LOSSES
 from native_reader.testing.records import Message
 
 SIZE, FIRST = 4096, f"store/commitlog/{ZERO}"
@@ -53,8 +55,8 @@ def lost_of(files: Files) -> Lost:
 def test_each_kind_is_found_with_its_numbers(kinds: tuple[str, str]) -> None:
     lost = lost_of(CASES[kinds])
     assert (lost.what.kind, lost.why.kind) == kinds
-    for said, sentences in ((lost.what, WHAT), (lost.why, WHY)):
-        assert {name for _, name, _, _ in Formatter().parse(sentences[said.kind]) if name} == dict(said.values).keys()
+    for said in (lost.what, lost.why):
+        assert {name for _, name, _, _ in Formatter().parse(BOOK[said.kind][0]) if name} == dict(said.values).keys()
         shown = [value if isinstance(value, str) else f"{value:,}" for _, value in said.values]
         assert [each for each in shown if each not in lost.text] == []
     assert pickle.loads(pickle.dumps(lost)) == lost
@@ -62,8 +64,10 @@ def test_each_kind_is_found_with_its_numbers(kinds: tuple[str, str]) -> None:
 
 
 def test_every_kind_has_a_store() -> None:
-    assert {what for what, _ in CASES} == WHAT.keys()
-    assert {why for _, why in CASES} == WHY.keys() - {"not opened"}  # tests/storage/test_unopened.py
+    kinds = list(LOSSES)
+    assert {what for what, _ in CASES} == set(kinds[kinds.index("named by queues") : kinds.index("packed")])
+    whys = set(kinds[kinds.index("packed") : kinds.index("packed segment")])
+    assert {why for _, why in CASES} == whys - {"not opened"}  # tests/storage/test_unopened.py
 
 
 @pytest.mark.parametrize(("ending", "kind", "command"), [("zip", "packed segment", "unzip"), ("bak", "renamed segment", "mv")])
@@ -72,7 +76,7 @@ def test_a_gap_says_how_to_get_it_back(ending: str, kind: str, command: str) -> 
     files = {each: content for each, content in WHOLE.items() if not each.endswith(name)} | {f"store/commitlog/{name}.{ending}": PACKED}
     memory = in_memory(files)
     (gap,) = nr.open(memory.url).messages(fail_on_data_loss=False).plan().gaps
-    assert (gap.start, gap.stop, gap.said[1].kind) == (SIZE, 2 * SIZE, kind)
+    assert (gap.start, gap.stop, gap.back.kind if gap.back else None) == (SIZE, 2 * SIZE, kind)
     assert gap.how_to_get_back.startswith(f"{name}.{ending} exists: ")
     assert f": {command} {name}.{ending}" in gap.how_to_get_back
     assert gap.description == f"no file contains these offsets. {gap.how_to_get_back}"
@@ -92,6 +96,6 @@ def test_records_confirm_each_other_also_if_they_are_in_many_topics() -> None:
 
 def test_sentences_agree_with_one_and_with_several() -> None:
     what = lost_of(CUT | QUEUES).what
-    several, one = what.text(WHAT), what._replace(values=tuple((name, 1) for name, _ in what.values)).text(WHAT)
+    several, one = what.text(), what._replace(values=tuple((name, 1) for name, _ in what.values)).text()
     assert several.startswith("2 records in 2 queues are after the end of the log at offset ")
     assert one == "1 record in 1 queue is after the end of the log at offset 1, up to offset 1"

@@ -10,28 +10,10 @@ import pytest
 from support.command_line import run
 from support.golden import unpack
 from support.own_stores import STORES
-from support.sentences import names_by_kind, not_translated
 from support.store_damages import wrong_magic
 
-from native_reader import repair_texts as texts
 from native_reader.markdown import Document, Lines, lines_of
-from native_reader.repair_texts import ENGLISH
-from native_reader.start import ENGLISH as START
-from native_reader.text import say
-from native_reader.verify.words import ENGLISH as FOUND
-from rmqstore.chinese.repair import CHINESE
-
-
-def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
-    chinese = {kind: CHINESE[kind] for kind in ENGLISH}
-    assert names_by_kind(chinese) == names_by_kind(ENGLISH)
-    own = {kind: chinese[kind] for part in (texts.RESULTS, texts.TABLES, texts.NEXT) for kind in part if not kind.startswith("found ")}
-    assert {kind for kind in own if sorted(re.findall("`.*?`", own[kind])) != sorted(re.findall("`.*?`", ENGLISH[kind]))} == set()
-    assert not_translated(own) == {"column topic", "result topics", "result keys"}
-
-
-def test_no_kind_has_two_meanings() -> None:
-    assert len(ENGLISH) == sum(map(len, (START, FOUND, texts.RESULTS, texts.TABLES, texts.NEXT)))
+from native_reader.sentences import say
 
 
 @pytest.mark.parametrize(("command", "page"), [(("repair",), "repair.md"), (("extract", "--topic", "Plain"), "extract.md")])
@@ -61,7 +43,7 @@ def test_the_page_is_in_the_language_of_the_command(tmp_path: Path, command: tup
 )
 def test_a_path_is_shown_as_it_is_and_ends_no_code(path: str, shown: str) -> None:
     page = Document(say("repair"), [Lines([say("store", uri=path)])], [])
-    assert list(lines_of(page, ENGLISH))[2] == f"The store, which was only read: {shown}."
+    assert list(lines_of(page, "en"))[2] == f"The store, which was only read: {shown}."
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from support.command_line import Ran, run
 from support.golden import Golden
-from support.sentences import names_by_kind, not_translated
 from support.stores import files_of, log_of, message, on_disk
 from support.verified import healthy
 
@@ -18,7 +17,6 @@ import native_reader as nr
 from native_reader.storage.usage import Usage, disk_of
 from native_reader.text import size_of
 from rmqstore import disk
-from rmqstore.chinese.disk import CHINESE
 from rmqstore.cli.report import report
 from rmqstore.report.page import page_of
 
@@ -58,16 +56,11 @@ def test_the_terminal_is_in_the_language_of_the_page(tmp_path: Path) -> None:
     assert output.read_text(encoding="utf-8") == page_of(facts, "zh")
 
 
-def test_every_sentence_about_the_disk_is_there_in_chinese() -> None:
-    assert names_by_kind(CHINESE) == names_by_kind(disk.ENGLISH)
-    assert not_translated(CHINESE) == set()
-
-
 def test_a_size_that_is_not_known_is_said(tmp_path: Path) -> None:
     said = disk.said_of_usage(Usage(4096, None, None, 0), None)
-    assert said.text(disk.ENGLISH) == "on disk at least 4.0 KiB: log 4.0 KiB, other 0 bytes, not counted: consume queues and index"
-    assert said.text(CHINESE) == "占用磁盘至少 4.0 KiB：日志 4.0 KiB，其他 0 bytes；未计入：消费队列和索引"
-    assert disk.said_of_usage(Usage(None, None, None, None), None).text(disk.ENGLISH) == "how much it takes on disk is not known"
+    assert said.text() == "on disk at least 4.0 KiB: log 4.0 KiB, other 0 bytes, not counted: consume queues and index"
+    assert said.text("zh") == "占用磁盘至少 4.0 KiB：日志 4.0 KiB，其他 0 bytes；未计入：消费队列和索引"
+    assert disk.said_of_usage(Usage(None, None, None, None), None).text() == "how much it takes on disk is not known"
 
 
 def test_the_page_is_not_written_into_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,46 +12,21 @@ import pytest
 from support.command_line import HOSTILE, run
 from support.exported import json_lines
 from support.golden import Golden
-from support.sentences import names_by_kind, not_translated
 from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader import rescue_texts as texts
-from native_reader.doctor_texts import ENGLISH as DOCTOR
 from native_reader.markdown import Document, Items, Lines, Result, Results, Section, Table, lines_of
-from native_reader.rescue_texts import ENGLISH
-from native_reader.start import ENGLISH as START
-from native_reader.text import say
-from native_reader.verify.words import OWN as FOUND
-from rmqstore.chinese.findings import CODES
-from rmqstore.chinese.rescue import CHINESE
-from rmqstore.cli import doctor
+from native_reader.sentences import LANGUAGES, Said, say
 from rmqstore.report.rescue_page import rescue_page
 
 NAMES = (*HOSTILE, "<script>alert(1)</script>", "</style>", "&amp;", "`code`", '" onload="alert(1)', "a{count}", "订单", "http://evil")
 TAGS = "html head meta title style body header h1 h2 p dl dt dd nav ul ol li a main section div table thead tbody tr th td bdi code pre"
 ATTRIBUTES = "charset name content http-equiv lang class aria-label href id scope"
-SENTENCES = {"en": ENGLISH, "zh": CHINESE}
 WARNINGS = {
     "en": ("May a broker be started on it?", "better not: it would cut the log at offset ", " "),
     "zh": ("可以在其上启动 broker 吗？", "最好不要：它会在偏移量 ", ""),
 }
 """Its label, its text, and what is between them."""
-
-
-def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
-    assert CHINESE.keys() - ENGLISH.keys() == doctor.SENTENCES.keys()
-    chinese = {kind: CHINESE[kind] for kind in ENGLISH}
-    assert names_by_kind(chinese) == names_by_kind(ENGLISH)
-    codes = {kind for kind in ENGLISH if re.findall("`.*?`", CHINESE[kind]) != re.findall("`.*?`", ENGLISH[kind])}
-    assert codes == {"found broker-crashed", "found log-truncated-by-start"}  # their meanings, which are not said in English
-    own = {kind: sentence for kind, sentence in chinese.items() if kind not in DOCTOR}
-    assert not_translated(own) == {"column topic"}
-
-
-def test_no_kind_has_two_meanings() -> None:
-    parts = (DOCTOR, START, FOUND, texts.RESULTS, texts.TITLES, texts.TABLES, texts.FILES, texts.NEXT)
-    assert len(ENGLISH) == sum(map(len, parts))
 
 
 def hostile_store(folder: Path) -> Path:
@@ -64,7 +39,7 @@ def hostile_store(folder: Path) -> Path:
     return on_disk(folder, files) / "store"
 
 
-@pytest.mark.parametrize("language", SENTENCES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_hostile_names_stay_text_on_both_pages(tmp_path: Path, language: str) -> None:
     ended = run("rescue", hostile_store(tmp_path), tmp_path / "out", "--lang", language)
     assert ended.code == 1
@@ -88,7 +63,7 @@ def test_hostile_names_stay_text_on_both_pages(tmp_path: Path, language: str) ->
 def test_both_pages_have_the_same_numbers_in_both_languages(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
     root = own_store("5.5.0-lost-page").root
     numbers = []
-    for language in SENTENCES:
+    for language in LANGUAGES:
         run("rescue", root, tmp_path / language, "--lang", language)
         for name in ("rescue.md", "rescue.html"):
             text = (tmp_path / language / name).read_text(encoding="utf-8").partition("</style>")
@@ -105,7 +80,7 @@ def test_a_rescue_in_chinese_is_in_chinese(own_store: Callable[[str], Golden], t
     assert '<html lang="zh-CN">' in page
     assert markdown.startswith(f"# {root.as_uri()} 的抢救报告\n".replace("_", r"\_"))
     for row in json_lines(tmp_path / "out" / "findings.jsonl"):
-        assert CODES[row["code"]].meaning in page
+        assert Said(f"code {row['code']}").text("zh") in page
         assert f"| {row['code']} |" in markdown
     assert [each for each in re.findall("<code>(.*?)</code>", page) if "messages&quot;" in each or "parquet&#x27;" in each] == [
         "pyarrow.parquet.read_table(&quot;messages&quot;)  # import pyarrow.parquet",
@@ -126,14 +101,14 @@ def test_the_same_document_gives_the_same_page() -> None:
             Section(say("title next"), [Lines([say("how to serve")]), Items([say("step rename")], is_numbered=True)]),
         ],
     )
-    html = rescue_page(page, "en", ENGLISH)
-    assert html == rescue_page(page, "en", ENGLISH)
-    assert f'<p class="warning">May a broker be started on it? {ENGLISH["start dledger"]}</p>' in html
+    html = rescue_page(page, "en")
+    assert html == rescue_page(page, "en")
+    assert f'<p class="warning">May a broker be started on it? {Said("start dledger").text()}</p>' in html
     assert '<td class="number">1,234</td>' in html
     assert "<bdi>a`b</bdi>" in html
     assert ">x`y</td>" in html
     assert "an empty <code>storePathRootDir</code>. Copy" in html
-    assert r"| a\`b | 1,234 |  | x\`y |" in list(lines_of(page, ENGLISH))
+    assert r"| a\`b | 1,234 |  | x\`y |" in list(lines_of(page, "en"))
 
 
 def test_a_rescue_without_html_removes_that_of_an_earlier_run(tmp_path: Path) -> None:
@@ -144,7 +119,7 @@ def test_a_rescue_without_html_removes_that_of_an_earlier_run(tmp_path: Path) ->
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["findings.jsonl", "messages", "queues.jsonl", "rescue.md"]
 
 
-def test_an_unknown_page_names_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_language_names_the_others(tmp_path: Path) -> None:
     store = on_disk(tmp_path, files_of(log_of(3))) / "store"
-    with pytest.raises(nr.OptionError, match=r"pages: unknown page 'rescue\.htm'\. Did you mean 'rescue\.html'\? All pages: rescue\.md,"):
-        nr.open(store).rescue(tmp_path / "out", pages={"rescue.htm": lambda page: []})
+    with pytest.raises(nr.OptionError, match="language must be one of en, zh, not 'cn'"):
+        nr.open(store).rescue(tmp_path / "out", language="cn")

@@ -11,17 +11,15 @@ import pytest
 from support import unstarted as damages
 from support.golden import Golden
 from support.own_stores import NAMES
-from support.sentences import names_by_kind, not_translated
 
 import native_reader as nr
 from native_reader.log.recovery import Line, recovery_begins
 from native_reader.records.damages import Damages
 from native_reader.scan.read import Reading
-from native_reader.start import BETTER_NOT, BUT, ENGLISH, KINDS, NO, UNKNOWN, YES, Start, lines_of, may_start, recovered
+from native_reader.start import BETTER_NOT, BUT, NO, UNKNOWN, YES, Start, lines_of, may_start, recovered
 from native_reader.start.reasons import Harm
 from native_reader.storage.store import Segment
 from native_reader.writing.records import checkpoint
-from rmqstore.chinese.start import CHINESE
 
 
 def answer_of(store: Path, version: str | None = None) -> Start:
@@ -189,12 +187,6 @@ def test_a_later_store_is_not_for_earlier_brokers(killed: Path) -> None:
     assert answer_of(killed, "5.3.1").lines == (Line.V50, Line.V532, Line.V55)
     assert answer_of(killed, "5.3.2").lines == (Line.V532, Line.V55)
     assert answer_of(killed, "5.6.0").lines == (Line.V55,)
-
-
-def test_each_kind_has_a_sentence_with_the_same_values_in_both_languages() -> None:
-    assert {f"start {kind}" for kind in KINDS} < set(ENGLISH)
-    assert names_by_kind(ENGLISH) == names_by_kind(CHINESE)
-    assert not_translated(CHINESE) == set()
 
 
 def test_too_much_to_read_is_unknown_and_says_so_first(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

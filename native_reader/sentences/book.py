@@ -1,0 +1,33 @@
+"""Every sentence by its kind, with its text in English and in Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from native_reader.sentences.codes import CODES, SEVERITIES
+from native_reader.sentences.diff import DIFF
+from native_reader.sentences.doctor import DOCTOR
+from native_reader.sentences.losses import LOSSES
+from native_reader.sentences.refusals import REFUSALS
+from native_reader.sentences.repair import REPAIR
+from native_reader.sentences.rescue import RESCUE
+from native_reader.sentences.results import DISK, RESULTS
+from native_reader.sentences.start import START
+from native_reader.sentences.verify import VERIFY
+
+JOINTS = {
+    "text": ("{text}", "{text}"),
+    "sentences": ("{first}. {second}", "{first}。{second}"),
+    "commas": ("{first}, {second}", "{first}、{second}"),
+    "clauses": ("{first}, {second}", "{first}，{second}"),
+    "semicolons": ("{first}; {second}", "{first}；{second}"),
+}
+"""What holds parts together."""
+OF_CODES = {
+    **{f"code {code}": meaning for code, (meaning, _) in CODES.items()},
+    **{f"advice {code}": advice for code, (_, advice) in CODES.items()},
+    # A finding at its first place. A code is an English word, so in Chinese its meaning comes first.
+    **{f"found {code}": ("{message}", f"{meaning}（{{message}}）") for code, (_, meaning) in ((c, m) for c, (m, _) in CODES.items())},
+}
+TABLES = (JOINTS, SEVERITIES, OF_CODES, DOCTOR, LOSSES, START, VERIFY, RESCUE, REPAIR, REFUSALS, RESULTS, DISK, DIFF)
+BOOK: Mapping[str, tuple[str, str]] = {kind: pair for table in TABLES for kind, pair in table.items()}

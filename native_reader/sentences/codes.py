@@ -1,0 +1,256 @@
+"""The codes of findings: what each means, and what to do."""
+
+from __future__ import annotations
+
+from native_reader.errors import option_name
+
+SEVERITIES = {
+    "severity error": ("error", "错误"),
+    "severity warning": ("warning", "警告"),
+    "severity note": ("note", "提示"),
+}
+_COPY = ("restore the range from a slave or a backup", "用从节点或备份中的数据恢复该区间")
+_SCAN_OR_REBUILD = (
+    f"read with {option_name('access=scan')}; or rebuild the queues, unless the log is damaged",
+    f"用 {option_name('access=scan')} 读取；或重建消费队列（日志有损坏时除外）",
+)
+_NONE = ("no action needed", "无需处理")
+_REBUILD = ("rebuild the queues, unless the log is damaged", "重建消费队列（日志有损坏时除外）")
+_TAIL = ("look for missing or cut-off segments at the end", "查找末尾缺失或被截短的 commitlog 文件")
+_DISK = ("check the disk and the permissions", "检查磁盘和权限")
+_REINDEX = (
+    f"read keys with {option_name('access=scan')}; or rebuild the index, unless the log is damaged",
+    f"用 {option_name('access=scan')} 按 key 读取；或重建索引（日志有损坏时除外）",
+)
+CODES = {
+    # The log
+    "log-damage": (
+        ("bytes of the log that are not records", "日志中不是记录的字节"),
+        (
+            "restore the range from a slave or a backup; rmqstore reads the rest, and so does mode=DROPMALFORMED",
+            "用从节点或备份中的数据恢复该区间；rmqstore 会继续读取其余部分，mode=DROPMALFORMED 也一样",
+        ),
+    ),
+    "log-checksum": (
+        ("a whole record with a wrong checksum", "完整的记录，但校验和错误"),
+        (
+            (
+                f"restore the range from a slave or a backup; to skip it, set {option_name('verify_crc=True')} and, except in rmqstore, "
+                "mode=DROPMALFORMED"
+            ),
+            (
+                f"用从节点或备份中的数据恢复该区间；如需跳过，设置 {option_name('verify_crc=True')}，除 rmqstore 外还要设置 "
+                "mode=DROPMALFORMED"
+            ),
+        ),
+    ),
+    "record-properties": (
+        (
+            "zeros after a record begin in its properties: its tags and keys may be lost, its body is whole",
+            "记录之后的全零从其属性中开始：该消息的 tag 和 key 可能已丢失，消息体完好",
+        ),
+        _COPY,
+    ),
+    "log-missing": (
+        ("no file contains these offsets", "没有文件包含这些偏移量"),
+        ("look for moved or renamed segments", "查找被移走或改名的 commitlog 文件"),
+    ),
+    "log-lost": (
+        (
+            "other files name records after the end of the log, and their bytes are missing",
+            "其他文件指向日志末尾之后的记录，而这些字节缺失",
+        ),
+        ("look for a newer copy of the log", "查找更新的 commitlog 副本"),
+    ),
+    "log-short": (
+        (
+            "other files name records after the end of the log, where nothing is written",
+            "其他文件指向日志末尾之后的记录，而该处没有写入任何内容",
+        ),
+        (
+            "if its broker runs, copy the store again, the queues first; otherwise look for the messages on a slave",
+            "如果 broker 正在运行，请重新复制存储，先复制消费队列；否则在从节点上查找这些消息",
+        ),
+    ),
+    "log-old-records": (
+        ("old records follow the end of the log: a broker discarded them", "日志末尾之后有旧记录，已被 broker 丢弃"),
+        (f"set {option_name('tail=all')} to read them too", f"如果也要读取它们，设置 {option_name('tail=all')}"),
+    ),
+    "log-truncated-by-start": (
+        (
+            "a starting broker up to 5.3.1 would discard valid records from here on; what later ones do: `rmqstore doctor`",
+            "5.3.1 及以下的 broker 启动时会丢弃从此处开始的有效记录；更高版本见 `rmqstore doctor`",
+        ),
+        ("copy or read the store before a broker starts on it", "启动 broker 之前，先复制或读取此存储"),
+    ),
+    "time-goes-back": (
+        ("a record was stored earlier than one before it, beyond the tolerance", "记录的存储时间早于它之前的记录，且超出容许范围"),
+        (f"set {option_name('time_skew_tolerance')} above the difference", f"把 {option_name('time_skew_tolerance')} 设为大于该差值"),
+    ),
+    "time-of-first": (
+        (
+            "the first record of a segment has a later store time than another of it",
+            "commitlog 文件的第一条记录的存储时间晚于该文件中的其他记录",
+        ),
+        (
+            f"read with {option_name('access=scan')} for conditions on store_timestamp",
+            f"按 store_timestamp 查询时，用 {option_name('access=scan')} 读取",
+        ),
+    ),
+    # Records and their queues
+    "record-without-entry": (
+        ("a record that its queue does not name: consumers do not get it", "消费队列中没有该记录的条目：消费者收不到它"),
+        _SCAN_OR_REBUILD,
+    ),
+    "record-of-deleted-topic": (
+        ("records of a topic without queues and configuration: it was deleted", "记录所属的 topic 没有消费队列和配置：已被删除"),
+        _NONE,
+    ),
+    "record-of-earlier-topic": (
+        ("records from before their topic was deleted and created again", "topic 被删除并重新创建之前的记录"),
+        _NONE,
+    ),
+    "record-not-dispatched": (
+        ("records that the broker had not put into queues or index when it stopped", "broker 停止时尚未分发到消费队列或索引的记录"),
+        ("a broker does so when it starts", "broker 启动时会分发"),
+    ),
+    "queue-missing": (
+        (
+            "records of a configured topic, or of a system topic, whose queue has no files",
+            "已配置的 topic 或系统 topic 有记录，但其消费队列没有文件",
+        ),
+        _SCAN_OR_REBUILD,
+    ),
+    "queue-of-batches": (
+        (
+            "inner batches in an ordinary queue, as on slaves: its numbers are not queue offsets",
+            "普通消费队列中有内部批量消息（从节点上如此）：条目序号不是队列位点",
+        ),
+        (
+            f"read with {option_name('access=scan')} for keys and tags in batches",
+            f"如需批量消息中的 key 和 tag，用 {option_name('access=scan')} 读取",
+        ),
+    ),
+    # Entries and their records
+    "entry-without-record": (("an entry names an offset where no record begins", "条目指向的偏移量处没有记录"), _REBUILD),
+    "entry-of-other-queue": (("an entry names a record of another queue", "条目指向另一个队列的记录"), _REBUILD),
+    "entry-number": (("an entry's number is not the queue offset of its record", "条目的序号不是其记录的队列位点"), _REBUILD),
+    "entry-size": (("an entry has another size than its record", "条目中的长度与其记录不同"), _REBUILD),
+    "entry-tag": (
+        (
+            "an entry's tags code does not belong to its record: consumers with tags miss it",
+            "条目的 tagsCode 与其记录不符：按 tag 消费的消费者收不到它",
+        ),
+        _SCAN_OR_REBUILD,
+    ),
+    "entry-count": (("an entry of a batch has another number of messages than its record", "批量条目的消息数与其记录不同"), _REBUILD),
+    "entry-twice": (("several entries of one queue name the same record", "同一队列的多个条目指向同一条记录"), _REBUILD),
+    "entry-expired": (("entries of records that expired", "条目对应的记录已过期"), _NONE),
+    "entry-after-end": (("entries name offsets after the end of the log", "条目指向日志末尾之后的偏移量"), _TAIL),
+    "entry-discarded": (("entries of records that a broker discarded", "条目对应的记录已被 broker 丢弃"), _NONE),
+    "entry-address": (
+        ("tags codes are addresses in consumequeue_ext, which is missing", "tagsCode 是 consumequeue_ext 中的地址，而该目录缺失"),
+        ("copy consumequeue_ext too", "同时复制 consumequeue_ext"),
+    ),
+    # The files of queues
+    "queue-order": (("the offsets of a queue do not ascend", "消费队列中的偏移量没有递增"), _REBUILD),
+    "queue-hole": (("unwritten or missing entries between written ones", "已写入的条目之间有未写入或缺失的条目"), _REBUILD),
+    "queue-filler": (("filler entries after the first entry of a record", "第一个记录条目之后出现填充条目"), _REBUILD),
+    "queue-file": (
+        ("a file of a queue has an impossible name or size", "消费队列文件的名称或大小不可能成立"),
+        ("restore the file; the rest of it is used", "恢复该文件；其余部分会被使用"),
+    ),
+    "queue-unreadable": (("a queue cannot be read", "消费队列无法读取"), _DISK),
+    "queue-of-unknown-topic": (("a topic has queues, but no configuration", "topic 有消费队列，但没有配置"), _NONE),
+    "queue-left-behind": (
+        (
+            "an old copy of a queue: the broker was changed to RocksDB, or back to files, and uses the other copy",
+            "消费队列的旧副本：broker 已切换到 RocksDB 或切换回文件，使用的是另一份",
+        ),
+        _NONE,
+    ),
+    "queue-copies-differ": (
+        ("a queue in files and its copy in RocksDB have different entries", "消费队列的文件与其在 RocksDB 中的副本条目不同"),
+        _REBUILD,
+    ),
+    "queue-not-checked": (("the store has no queues, or their database cannot be opened", "此存储没有消费队列，或其数据库无法打开"), _NONE),
+    # The index
+    "index-unfinished": (
+        (
+            "the header of the newest index file counts too few entries: the broker was killed, or ran while the store was copied",
+            "最新索引文件的文件头落后于其条目：broker 被强行终止，或在运行时被复制",
+        ),
+        ("no action needed: reads search the log for keys that it does not count", "无需处理：读取时会在日志中查找文件头未计入的 key"),
+    ),
+    "index-header": (("the header of an index file contradicts its entries", "索引文件的文件头与其条目矛盾"), _REINDEX),
+    "index-cut": (
+        (
+            "an index file is smaller than brokers make them: it was cut, or not copied whole",
+            "索引文件小于 broker 创建的大小：被截短，或没有完整复制",
+        ),
+        _REINDEX,
+    ),
+    "index-slot": (
+        ("a slot of an index file does not lead to the newest entry of its chain", "索引文件的槽没有指向其链中最新的条目"),
+        _REINDEX,
+    ),
+    "index-chain": (("an entry does not lead to the entry before it in its chain", "条目没有指向其链中的前一个条目"), _REINDEX),
+    "index-order": (("the offsets of an index file go back", "索引文件中的偏移量回退"), _REINDEX),
+    "index-time": (
+        ("an entry has another time than its record: searches by time can miss it", "条目的时间与其记录不同：按时间查询可能漏掉它"),
+        _REINDEX,
+    ),
+    "index-without-record": (("an index entry names an offset where no record begins", "索引条目指向的偏移量处没有记录"), _REINDEX),
+    "index-other-key": (("an index entry names a record without such a key", "索引条目指向的记录没有这个 key"), _REINDEX),
+    "index-expired": (("index entries of records that expired", "索引条目对应的记录已过期"), _NONE),
+    "index-after-end": (("index entries name offsets after the end of the log", "索引条目指向日志末尾之后的偏移量"), _TAIL),
+    "index-unreadable": (("an index file cannot be read", "索引文件无法读取"), _DISK),
+    "index-not-checked": (
+        (
+            "the store has no index files, their number of slots is unknown, or its index is in RocksDB",
+            "此存储没有索引文件，或槽数未知，或索引在 RocksDB 中",
+        ),
+        (
+            f"no action needed; for files of an unknown size, set {option_name('max_hash_slot_num')}",
+            f"无需处理；如果文件大小特殊，设置 {option_name('max_hash_slot_num')}",
+        ),
+    ),
+    "key-without-entry": (("a key of a record is missing in an index file that covers it", "覆盖该记录的索引文件中没有它的 key"), _REINDEX),
+    "key-not-covered": (
+        ("no index file covers records with keys", "没有索引文件覆盖这些带 key 的记录"),
+        (f"read keys with {option_name('access=scan')}", f"用 {option_name('access=scan')} 按 key 读取"),
+    ),
+    "key-rolled-back": (
+        ("keys of records that roll back a transaction: brokers do not index them", "回滚事务的记录的 key：broker 不为其建索引"),
+        (f"read with {option_name('access=scan')} to find them", f"如需查找它们，用 {option_name('access=scan')} 读取"),
+    ),
+    # Checkpoint and configuration
+    "broker-crashed": (
+        (
+            "the file `abort` exists: the broker crashed, or ran while the store was copied",
+            "存在 `abort` 文件：broker 曾异常退出，或复制时 broker 正在运行",
+        ),
+        ("no action needed if there are no errors", "如果没有错误，无需处理"),
+    ),
+    "checkpoint-missing": (
+        ("the checkpoint is missing, too short or without times", "checkpoint 缺失、太短或没有时间"),
+        ("a start makes a new one, and checks the whole log", "启动时会新建，并检查整个日志"),
+    ),
+    "checkpoint-ahead": (
+        ("the checkpoint has a later time than the last record", "checkpoint 的时间晚于最后一条记录"),
+        ("look for missing segments at the end", "查找末尾缺失的 commitlog 文件"),
+    ),
+    "config-damaged": (
+        ("a configuration file is empty, truncated, not JSON, or lacks its table", "配置文件为空、被截断、不是 JSON，或缺少其中的表"),
+        ("a broker then uses its .bak, if that is whole", "如果 .bak 完整，broker 会使用它"),
+    ),
+    "config-not-checked": (
+        ("the configuration is in RocksDB, which cannot be opened", "配置在 RocksDB 中，无法打开"),
+        ("install the extra `rocksdb`", "安装 `rocksdb` 扩展"),
+    ),
+    "offset-after-queue": (
+        ("a consumer offset is after the end of its queue", "消费位点超出队列末尾"),
+        ("reset it, or look for lost records", "重置位点，或查找丢失的记录"),
+    ),
+}
+"""By code: what it means, and what to do."""

@@ -1,0 +1,157 @@
+"""What a diagnosis says about a store."""
+
+from __future__ import annotations
+
+from native_reader.errors import option_name
+
+DOCTOR = {
+    # What shows a version, by the column or file that shows it
+    "dispatched_offset": ("the checkpoint has a dispatched offset", "checkpoint 中有已分发的偏移量（dispatched offset）"),
+    "consumequeue_rocksdb": ("consume queues are in consumequeue_rocksdb", "消费队列在 consumequeue_rocksdb 中"),
+    "metadata": ("the configuration is in one database, config/metadata", "配置都在一个数据库 config/metadata 中"),
+    "rocksdbstore": ("the directory rocksdbstore exists", "存在 rocksdbstore 目录"),
+    "kvStore": ("the directory kvStore exists", "存在 kvStore 目录"),
+    "confirmed_offset": ("the checkpoint has a confirmed offset", "checkpoint 中有已确认的偏移量（confirmed offset）"),
+    "master_flushed_offset": ("the checkpoint has a flushed offset", "checkpoint 中有已刷盘的偏移量（flushed offset）"),
+    "rdb": ("the configuration is in RocksDB", "配置在 RocksDB 中"),
+    "topics": ("the configuration is in RocksDB", "配置在 RocksDB 中"),
+    "transactionMetrics": ("the file transactionMetrics exists", "存在 transactionMetrics 文件"),
+    "timercheck": ("the file timercheck exists", "存在 timercheck 文件"),
+    "consumerOrderInfo.json": ("the file consumerOrderInfo.json exists", "存在 consumerOrderInfo.json 文件"),
+    "lmqConsumerOffset.json": ("the file lmqConsumerOffset.json exists", "存在 lmqConsumerOffset.json 文件"),
+    "CURRENT": ("the consume queues are in RocksDB", "消费队列在 RocksDB 中"),
+    "batchconsumequeue": ("there are batch queues", "存在批量消费队列"),
+    # Labels
+    "label store": ("store", "存储"),
+    "label version": ("version", "版本"),
+    "label commitlog": ("commitlog", "commitlog"),
+    "label queues": ("queues", "消费队列"),
+    "label index": ("index", "索引"),
+    "label config": ("config", "配置"),
+    "label rocksdb": ("rocksdb", "RocksDB"),
+    "label state": ("state", "状态"),
+    "label finding": ("finding", "问题"),
+    "label note": ("note", "提示"),
+    "label warning": ("warning", "警告"),
+    "label try": ("try", "后续命令"),
+    "label start": ("start", "启动"),
+    "label repair": ("repair", "修复"),
+    # Facts
+    "at least": ("RocketMQ {version} or later: {because}", "RocketMQ {version} 或更高版本：{because}"),
+    "no sign": ("unknown: nothing shows a version of RocketMQ after 4.9.2", "未知：没有 4.9.2 之后的 RocketMQ 版本的特征"),
+    "no segments": ("no segments", "没有 commitlog 文件"),
+    "none": ("none", "无"),
+    "at": ("{place}: {what}", "{place}：{what}"),
+    "period": ("{what}, {first} to {last}", "{what}，{first} 至 {last}"),
+    "size of log": ("{segments:,} {segments:segment|segments}, {size}", "{segments:,} 个 commitlog 文件，{size}"),
+    "queues of topics": (
+        "{queues:,} {queues:queue|queues} of {topics:,} {topics:topic|topics}",
+        "{topics:,} 个 topic 的 {queues:,} 个队列",
+    ),
+    "and light": ("{what}, and {light:,} {light:light queue|light queues}", "{what}，以及 {light:,} 个轻量队列（LMQ）"),
+    "and older": ("{what}; {older}", "{what}；{older}"),
+    "older": (
+        "they name {records:,} {records:record|records} older than the log, which expired or were removed: {names}",
+        "其中还有比日志更早的 {records:,} 条记录，它们已过期或被移走：{names}",
+    ),
+    "size of index": ("{files:,} {files:file|files}, {keys:,} {keys:key|keys}", "{files:,} 个文件，{keys:,} 个 key"),
+    "in rocksdb": ("{place} (RocksDB)", "{place}（RocksDB）"),
+    "not read": ("not read", "未读取"),
+    "in use": (
+        f"a broker on this host has the store open. Reading is safe; {option_name('max_read_rate')} limits the load",
+        f"本机有 broker 正在使用此存储。读取是安全的；可用 {option_name('max_read_rate')} 限制读取速度",
+    ),
+    "at rest": ("no broker on this host has it open", "本机没有 broker 正在使用"),
+    # What is odd
+    "not examined": ("{part} could not be examined: {reason}", "无法检查 {part}：{reason}"),
+    "unfinished": (
+        "this is the folder of a repair that was not finished. Delete it, and repair the damaged store again",
+        "这是一次未完成的修复留下的目录。请删除它，然后重新修复损坏的存储",
+    ),
+    "strays": ("packed or renamed segments are not read: {names}", "压缩或改名的 commitlog 文件未读取：{names}"),
+    "gap": (
+        "no file contains offsets {start:,} to {stop:,} ({bytes:,} bytes)",
+        "没有文件包含偏移量 {start:,} 至 {stop:,}（{bytes:,} 字节）",
+    ),
+    "found packed": ("{gap}. {back}", "{gap}。{back}"),
+    "stale": (
+        "{bytes:,} bytes of old records follow the end of the log: a broker discarded them",
+        "日志末尾之后有 {bytes:,} 字节的旧记录，已被 broker 丢弃",
+    ),
+    "no queues": (
+        "there are no consume queues: a broker makes them again from the log when it starts",
+        "没有消费队列：broker 启动时会根据 commitlog 重建",
+    ),
+    "ahead": (
+        ("{queues:,} {queues:queue|queues} with entries for records after the end of the log, which were lost or discarded: {names}"),
+        "{queues:,} 个队列中有指向日志末尾之后的条目，对应的记录已丢失或被丢弃：{names}",
+    ),
+    "behind": (
+        "{queues:,} {queues:queue|queues} without entries for their newest records; a broker adds them when it starts: {names}",
+        "{queues:,} 个队列缺少最新记录的条目，broker 启动时会补上：{names}",
+    ),
+    "orphaned": (
+        (
+            "{queues:,} {queues:queue|queues} of topics without settings: they were deleted, or this is a follower that never got "
+            "the settings: {names}"
+        ),
+        "{queues:,} 个队列的 topic 没有配置：topic 已被删除，或这是从未同步到配置的从节点：{names}",
+    ),
+    "index size unknown": (
+        (
+            f"{{files:,}} {{files:index file|index files}} cannot be searched: set {option_name('max_hash_slot_num')} as in the "
+            "broker's configuration"
+        ),
+        f"{{files:,}} 个索引文件无法查询：请按 broker 的配置设置 {option_name('max_hash_slot_num')}",
+    ),
+    "index cut": ("{file} has {size:,} bytes: it was cut, or not copied whole", "{file} 有 {size:,} 字节：文件被截短，或没有完整复制"),
+    "no config": (
+        "there is no directory config: a broker that starts here has no topics, groups or consumer offsets",
+        "没有 config 目录：在此启动的 broker 没有 topic、消费组和消费位点",
+    ),
+    "no topics": (
+        "{config} has no topics.json: a broker that starts here has no topics",
+        "{config} 中没有 topics.json：在此启动的 broker 没有 topic",
+    ),
+    "no extra": (
+        "what is in RocksDB is not read. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]'",
+        "未读取 RocksDB 中的内容。如需读取，请安装：pip install 'rmqstore-spark[rocksdb]'",
+    ),
+    "late databases": (
+        "a running broker writes queues and index to its databases late: their newest entries are not on the disk yet",
+        "运行中的 broker 会延迟写入队列和索引的数据库：最新的条目尚未落盘",
+    ),
+    "crashed": (
+        "the file abort exists: the broker crashed, or ran while the store was copied",
+        "存在 abort 文件：broker 曾异常退出，或复制时 broker 正在运行",
+    ),
+    "checkpoint ahead": (
+        "the checkpoint is {by} later than the last record: look for missing segments at the end",
+        "checkpoint 比最后一条记录晚 {by}：请查找末尾缺失的 commitlog 文件",
+    ),
+    # What is wrong with a queue or an index file
+    "queue gap": ("no file contains entries {first:,} to {last:,}", "没有文件包含第 {first:,} 至 {last:,} 个条目"),
+    "queue overlap": ("two files contain entry {number:,}", "两个文件都包含第 {number:,} 个条目"),
+    "more of queue": ("{first}, and {count:,} more", "{first}，另有 {count:,} 处"),
+    "queue end": ("its last entry names no record", "最后一个条目没有指向记录"),
+    "index no chain": ("its last entry is in no chain. Check max_hash_slot_num", "最后一个条目不在任何链中，请检查 max_hash_slot_num"),
+    "index no slots": ("its number of slots is unknown. Set max_hash_slot_num", "槽数未知，请设置 max_hash_slot_num"),
+    "index empty": ("it is empty", "文件为空"),
+    "index inconsistent": ("its header is inconsistent", "文件头自相矛盾"),
+    # What a database holds
+    "holds queues": ("consume queues", "消费队列"),
+    "holds topics": ("topics", "topic"),
+    "holds groups": ("groups", "消费组"),
+    "holds offsets": ("consumer offsets", "消费位点"),
+    "holds config": ("topics, groups and consumer offsets", "topic、消费组和消费位点"),
+    "holds pop": ("messages that pop consumers hold", "POP 消费中的消息"),
+    "holds trans": ("transactions", "事务"),
+    "holds timer": ("timers", "定时消息"),
+    "holds default": ("an index of keys", "key 索引"),
+    "holds nothing": ("nothing", "空"),
+    # The command
+    "save first": (
+        "copy or rescue this store before a broker starts on it",
+        "请先复制或抢救（rmqstore rescue）此存储，再在其上启动 broker",
+    ),
+}

@@ -1,0 +1,141 @@
+"""Why a store is not repaired: each in one sentence that says what to do."""
+
+from __future__ import annotations
+
+from native_reader.errors import option_name
+
+_RESCUE = ("Save the messages with `rmqstore rescue`", "请用 `rmqstore rescue` 保存消息")
+REFUSALS = {
+    "refused in use": (
+        "{store} is in use by a broker. Stop the broker first, or repair a copy of its files",
+        "{store} 正被 broker 使用。请先停止 broker，或修复其文件的副本",
+    ),
+    "refused not local": (
+        "{store} is not a directory of this machine. Copy the store to a disk, and repair the copy",
+        "{store} 不是本机的目录。请把存储复制到磁盘上，再修复副本",
+    ),
+    "refused no record": (
+        "{store} has no whole record, so there is nothing to repair. Restore it from a slave or a backup",
+        "{store} 中没有完整的记录，无可修复。请用从节点或备份恢复",
+    ),
+    "refused nothing to extract": (
+        "{store} has no whole message of {topics}. Choose other topics: `rmqstore ls` lists them",
+        "{store} 中没有 {topics} 的完整消息。请选择其他 topic：`rmqstore ls` 会列出它们",
+    ),
+    "refused topic of broker": (
+        "'{topic}' belongs to the broker itself, which makes it again. Choose topics of users: `rmqstore ls` lists them",
+        "'{topic}' 属于 broker 自身，broker 会重新创建它。请选择用户的 topic：`rmqstore ls` 会列出它们",
+    ),
+    "refused unknown topic": (
+        "topic '{topic}' is not in {store}: `rmqstore ls` lists all topics.{near}",
+        "{store} 中没有 topic '{topic}'：`rmqstore ls` 会列出所有 topic。{near}",
+    ),
+    "refused dledger": (
+        "{store} has a DLedger log, whose entries are equal on all peers. Remove this peer's files; it then copies them from the others",
+        "{store} 是 DLedger 日志，其条目在所有节点上相同。请删除此节点的文件，它会从其他节点复制",
+    ),
+    "refused controller": (
+        "{store} has {name}: its broker runs in controller mode, and a repaired log would differ from those of its slaves. "
+        "Copy the store from the slave with the longest log; or make one of a single master, without a controller and slaves: "
+        "--single, in Python single=True",
+        "{store} 中有 {name}：其 broker 以 controller 模式运行，修复后的日志会与从节点的不同。"
+        "请从日志最长的从节点复制存储；或生成单个 master 的存储，不带 controller 和从节点：--single，在 Python 中为 single=True",
+    ),
+    "refused rocksdb": (
+        f"{{store}} has {{name}}: queues, index or settings in RocksDB are not repaired. {_RESCUE[0]}",
+        f"{{store}} 中有 {{name}}：不修复 RocksDB 中的队列、索引或配置。{_RESCUE[1]}",
+    ),
+    "refused batches": (
+        f"topics with inner batches (queue type BatchCQ) are not repaired. {_RESCUE[0]}",
+        f"不修复带内部批量消息的 topic（队列类型 BatchCQ）。{_RESCUE[1]}",
+    ),
+    "refused light": (
+        f"light queues (LMQ) are not repaired, and {{name}} is one. {_RESCUE[0]}",
+        f"不修复轻量队列（LMQ），而 {{name}} 就是轻量队列。{_RESCUE[1]}",
+    ),
+    "refused part": (
+        f"{{name}} is not repaired: no broker has shown yet that it would use the result. {_RESCUE[0]}",
+        f"不修复 {{name}}：尚未验证 broker 会使用其结果。{_RESCUE[1]}",
+    ),
+    "refused directories": (
+        f"the log is in {{count}} directories. Move all its segments into one, and name it with {option_name('store_path_commit_log')}",
+        f"日志分布在 {{count}} 个目录中。请把所有 commitlog 文件移到一个目录，并用 {option_name('store_path_commit_log')} 指定它",
+    ),
+    "refused packed": (
+        "{name} is packed or renamed. Unpack it first: a broker reads plain segments only",
+        "{name} 被压缩或改名。请先解压：broker 只读取普通的 commitlog 文件",
+    ),
+    "refused segment sizes": (
+        "segment {name} has {size:,} bytes, and others begin {expected:,} bytes apart. Move it away, or correct its name",
+        "commitlog 文件 {name} 有 {size:,} 字节，而其他文件的起点相隔 {expected:,} 字节。请移走它，或改正其文件名",
+    ),
+    "refused segment names": (
+        "segment {name} does not begin at a multiple of {expected:,} bytes, as others do. Move it away, or correct its name",
+        "commitlog 文件 {name} 的起点不像其他文件那样是 {expected:,} 字节的倍数。请移走它，或改正其文件名",
+    ),
+    "refused segments": (
+        "{count:,} segments would have to be made, more than {most:,}. Look for the missing files first",
+        "需要生成 {count:,} 个 commitlog 文件，超过 {most:,} 个。请先查找缺失的文件",
+    ),
+    "refused queue sizes": (
+        "queue file {name} has {size:,} bytes, others {expected:,}. Move the files of another configuration away",
+        "队列文件 {name} 有 {size:,} 字节，其他文件有 {expected:,} 字节。请移走属于其他配置的文件",
+    ),
+    "refused no queue size": (
+        "{store} has no file of a consume queue, so it is not known how large a broker makes them. "
+        f"Name the broker's configuration file with {option_name('broker_conf')}",
+        f"{{store}} 中没有消费队列文件，无法知道 broker 创建的文件大小。请用 {option_name('broker_conf')} 指定 broker 的配置文件",
+    ),
+    "refused configured": (
+        "the broker's configuration sets {name} to {size:,}, and the store has {found:,}: a broker does not start on files of another "
+        "size. Name the configuration with which the store was written",
+        "broker 配置中 {name} 为 {size:,}，而存储中为 {found:,}：文件大小不同时 broker 不会启动。请指定写入该存储时所用的配置",
+    ),
+    "refused order": (
+        "the queue offsets of queue {queue} of '{topic}' go back at offset {offset:,}, and no consume queue says which of the two records "
+        f"counts. {_RESCUE[0]}",
+        f"'{{topic}}' 的队列 {{queue}} 的位点在偏移量 {{offset:,}} 处回退，且没有消费队列说明两条记录中哪一条有效。{_RESCUE[1]}",
+    ),
+    "refused many": (
+        "queue {queue} of '{topic}' lacks {count:,} messages, more than the damaged bytes can have held. A record or an entry has a wrong "
+        "queue offset: run `rmqstore verify`, and save the messages with `rmqstore rescue`",
+        "'{topic}' 的队列 {queue} 缺少 {count:,} 条消息，超过损坏的字节所能容纳的数量。某条记录或某个条目的队列位点有误："
+        "请运行 `rmqstore verify`，并用 `rmqstore rescue` 保存消息",
+    ),
+    "refused no room": (
+        f"{{size:,}} damaged bytes at offset {{offset:,}} have no room for a record in the place of the one that was lost. {_RESCUE[0]}",
+        f"偏移量 {{offset:,}} 处损坏的 {{size:,}} 字节放不下代替丢失消息的记录。{_RESCUE[1]}",
+    ),
+    "refused lost kind": (
+        f"a lost message was in '{{topic}}', and no broker has shown yet that it runs on with a placeholder there. {_RESCUE[0]}",
+        f"丢失的消息属于 '{{topic}}'，尚未验证 broker 能在那里带着占位消息继续运行。{_RESCUE[1]}",
+    ),
+    "refused property crc": (
+        f"the records have checksums of the broker (enabledAppendPropCRC). {_RESCUE[0]}",
+        f"记录带有 broker 的校验和（enabledAppendPropCRC）。{_RESCUE[1]}",
+    ),
+    "refused unfinished": (
+        "{path} holds a repair that was not finished. Delete it, and start again: rm -r {path}",
+        "{path} 中有一次未完成的修复。请删除它，然后重新开始：rm -r {path}",
+    ),
+    "refused being written": (
+        "another repair is writing to {path}. Wait for its end, or choose another folder",
+        "另一次修复正在写入 {path}。请等待它结束，或选择其他目录",
+    ),
+    "refused mount": (
+        "{path} is where a disk is mounted, and the new store appears there under a new name. Name a folder in it: {path}/store",
+        "{path} 是磁盘的挂载点，而新的存储会以新名称出现在那里。请指定其中的一个目录：{path}/store",
+    ),
+    "refused not empty": (
+        "{path} is not empty: it contains {name}. Choose a new or empty folder",
+        "{path} 不为空：其中有 {name}。请选择新的或空的目录",
+    ),
+    "refused no space": (
+        "{path} has {free} free, and the new store needs {needed}. Choose a larger disk",
+        "{path} 剩余 {free}，而新的存储需要 {needed}。请选择更大的磁盘",
+    ),
+    "refused proof": (
+        "the new store is not what it should be: {found}. It stays in {path} for a look; the source was not changed",
+        "新的存储与预期不符：{found}。它保留在 {path} 供检查；原存储没有改动",
+    ),
+}

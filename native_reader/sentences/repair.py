@@ -1,0 +1,192 @@
+"""The page of a repair or an extract. Code is between backticks."""
+
+from __future__ import annotations
+
+REPAIR = {
+    # Results
+    "repair": ("Repair", "修复报告"),
+    "extract": ("Extract", "提取报告"),
+    "damaged store": ("The damaged store, which was only read: `{uri}`.", "损坏的存储（只读取，未改动）：`{uri}`。"),
+    "store": ("The store, which was only read: `{uri}`.", "原存储（只读取，未改动）：`{uri}`。"),
+    "page planned": ("This is the plan. Nothing was written.", "这是计划，没有写入任何内容。"),
+    "new store here": ("The new store is in the folder of this page.", "新的存储就在本页所在的目录中。"),
+    "result survived": ("Survived:", "保留："),
+    "page survived": (
+        "{messages:,} {messages:message|messages}, each with its place, its queue offset and its ids.",
+        "{messages:,} 条消息，每条的位置、队列位点和各种 ID 都不变。",
+    ),
+    "result start damaged": ("May a broker be started on the damaged store?", "可以在损坏的存储上启动 broker 吗？"),
+    "result topics": ("Topics:", "Topic："),
+    "result copied": ("Copied:", "已复制："),
+    "page copied": (
+        "{messages:,} {messages:message|messages}, each with its queue offset, tags, keys and unique id.",
+        "{messages:,} 条消息，每条的队列位点、tag、key 和唯一 ID 都不变。",
+    ),
+    "result different": ("Different:", "不同之处："),
+    "different": (
+        (
+            "the place of each in the log, and so the ids that brokers make of it (offsetMsgId): an old one finds nothing, or "
+            "another message. In committed transactions, the place of the half message is the old one; no consumer uses it."
+        ),
+        (
+            "每条消息在日志中的位置变了，broker 由位置生成的 ID（offsetMsgId）也随之改变：用旧 ID 查不到消息，或查到另一条消息。"
+            "已提交的事务消息中记录的半消息位置仍是旧的，消费者不使用它。"
+        ),
+    ),
+    "lost": (
+        "{messages:,} {messages:message|messages}. In the place of each is a placeholder, so that all others keep their offsets.",
+        "{messages:,} 条消息。每条原来的位置都有一条占位消息，因此其他消息的位点不变。",
+    ),
+    "result doubtful": ("Without properties:", "缺少属性："),
+    "doubtful kept": (
+        "{messages:,} {messages:message|messages}, kept: tags and keys are gone.",
+        "{messages:,} 条消息，已保留：tag 和 key 已丢失。",
+    ),
+    "doubtful lost": (
+        (
+            "{messages:,} {messages:message|messages}, counted as lost: tags and keys are gone. `rmqstore rescue` saves them, and "
+            "`--keep-doubtful` keeps them."
+        ),
+        "{messages:,} 条消息，按丢失处理：tag 和 key 已丢失。`rmqstore rescue` 会保存它们，`--keep-doubtful` 会保留它们。",
+    ),
+    "result corrected": ("With another checksum:", "校验和已改写："),
+    "page corrected": (
+        "{messages:,} {messages:message|messages}, kept. Consumers get a body that is not what was sent. At offset {offsets}.",
+        "{messages:,} 条消息，已保留。消费者收到的消息体与发送时不同。所在偏移量：{offsets}。",
+    ),
+    "result filled": ("Filled:", "填补："),
+    "filled": ("{size} of the log.", "日志中的 {size}。"),
+    "filled and made": (
+        "{size} of the log, {segments:,} {segments:segment|segments} made or completed.",
+        "日志中的 {size}，其中重建或补全了 {segments:,} 个段文件。",
+    ),
+    "result left out": ("Left out:", "未恢复："),
+    "left out": (
+        "messages whose topic or queue was deleted. They are in the log, and in no queue: {topics}.",
+        "topic 或队列已被删除的消息。它们在日志中，但不在任何队列中：{topics}。",
+    ),
+    "topic with count": ("{topic} {count:,}", "{topic} {count:,}"),
+    "result keys": ("Keys:", "Key："),
+    "no index": (
+        (
+            "no index is made, because no file tells its size. Old messages are then not found by key. To get one, name the "
+            "broker's configuration file when you repair."
+        ),
+        "没有生成索引，因为没有文件说明索引文件的大小，因此无法按 key 查到旧消息。如需索引，修复时请指定 broker 的配置文件。",
+    ),
+    "result size": ("Size:", "大小："),
+    "of data": ("{data} of data, in files of {size}.", "数据 {data}，文件共 {size}。"),
+    # Tables
+    "title lost": ("Lost messages, by queue", "丢失的消息（按队列）"),
+    "title made": ("Made parts of the log", "日志中重建的部分"),
+    "title missed": ("What consumer groups miss", "各消费组收不到的消息"),
+    "title copied": ("Copied as they were", "原样复制的内容"),
+    "title seen": ("What consumers see in the place of a lost message", "消费者在丢失消息的位置看到什么"),
+    "title before clients": ("Before clients are let in", "允许客户端连接之前"),
+    "column lost": ("lost", "丢失数"),
+    "column offsets": ("queue offsets", "队列位点"),
+    "column group": ("group", "消费组"),
+    "column committed": ("goes on at", "继续消费的位点"),
+    "column missed": ("lost messages after it", "其后丢失的消息数"),
+    "lost ends": (
+        "Lost in {topic}: the broker may ask a producer again about a finished transaction, and deliver it twice.",
+        "{topic} 中有丢失：broker 可能就已结束的事务再次询问生产者，并将其再次投递。",
+    ),
+    "no group": (
+        "None: each group goes on at its offset, and no lost message is after it.",
+        "无：每个消费组从原位点继续，其后没有丢失的消息。",
+    ),
+    "no offsets": (
+        (
+            "No consumer group has an offset in these queues, or the file of the offsets is lost. A broker takes each group for a "
+            "new one: it may skip messages that it had not read, or read all again. Look for `consumerOffset.json` in a backup "
+            "before clients are let in."
+        ),
+        (
+            "这些队列中没有消费组的位点，或者位点文件已丢失。broker 会把每个消费组当作新的消费组：它可能跳过尚未消费的消息，"
+            "也可能从头重新消费。放客户端进来之前，先在备份中查找 `consumerOffset.json`。"
+        ),
+    ),
+    "no warning": ("No file with a warning.", "没有需要警告的文件。"),
+    "copied with": ("`{code}`: {found}", "`{code}`：{found}"),
+    "more offsets": ("{first} and {count:,} more", "{first}，另有 {count:,} 个"),
+    # What consumers see, and what to do next
+    "seen by new": (
+        "Clients of 5.x that push or pull: nothing. So do clients of any version that subscribe to tags.",
+        "5.x 客户端（push 或 pull）：什么也看不到。任何版本中按 tag 订阅的客户端也一样。",
+    ),
+    "seen by old": (
+        "Clients of 4.x with `*`, and pop consumers: one empty message with the tag `RMQSTORE_LOST`. Let them skip that tag.",
+        "用 `*` 订阅的 4.x 客户端，以及 pop 消费者：收到一条空消息，其 tag 为 `RMQSTORE_LOST`。请让它们跳过该 tag。",
+    ),
+    "seen again": (
+        "All clients: the next message of the queue, once more for each lost one.",
+        "所有客户端：每丢失一条消息，就再次收到该队列的下一条消息。",
+    ),
+    "seen last": (
+        (
+            "After the last message of a queue: clients of 4.x with `*`, and pop consumers get one empty message with the tag "
+            "`RMQSTORE_LOST`, other clients nothing."
+        ),
+        ("在队列最后一条消息之后：用 `*` 订阅的 4.x 客户端和 pop 消费者收到一条 tag 为 `RMQSTORE_LOST` 的空消息，其他客户端什么也看不到。"),
+    ),
+    "seen by check": (
+        ("`rmqstore verify` finds these entries (`entry-number`, `entry-twice`). To have placeholders again, repair this store once more."),
+        "`rmqstore verify` 会发现这些条目（`entry-number`、`entry-twice`）。如需换回占位消息，请再次修复本存储。",
+    ),
+    "step copy of repair": (
+        (
+            "Start a broker on a copy of this store (`cp -a`), with the configuration of the old one, but with the copy as "
+            "`storePathRootDir`, another `listenPort`, and a name server of its own as `namesrvAddr`: no client and no slave finds "
+            "it."
+        ),
+        (
+            "在本存储的副本（`cp -a`）上启动一个 broker，使用原来的配置，但把 `storePathRootDir` 设为副本，换一个 `listenPort`，"
+            "并把 `namesrvAddr` 设为单独为它启动的 name server：客户端和从节点都找不到它。"
+        ),
+    ),
+    "step copy of single": (
+        (
+            "Start a broker on a copy of this store, with the configuration of the old one but `enableControllerMode=false`, "
+            "alone: no controller, no slave, no clients. Give it the copy as `storePathRootDir`, another `listenPort`, and a name "
+            "server of its own as `namesrvAddr`."
+        ),
+        (
+            "在本存储的副本上启动一个 broker，使用原来的配置，但设置 `enableControllerMode=false`，单独运行：没有 controller，"
+            "没有从节点，没有客户端。把 `storePathRootDir` 设为副本，换一个 `listenPort`，把 `namesrvAddr` 设为单独为它启动的 name "
+            "server。"
+        ),
+    ),
+    "step copy of extract": (
+        (
+            "Start a broker on a copy of this store, alone, with the old one's sizes of files: `mappedFileSizeCommitLog`, "
+            "`mappedFileSizeConsumeQueue`, `maxHashSlotNum`, `maxIndexNum`."
+        ),
+        (
+            "在本存储的副本上单独启动一个 broker，文件大小的配置与原来相同：`mappedFileSizeCommitLog`、"
+            "`mappedFileSizeConsumeQueue`、`maxHashSlotNum`、`maxIndexNum`。"
+        ),
+    ),
+    "step old": (
+        (
+            "Segments keep their times, and a broker deletes those older than `fileReservedTime` (72 hours by default) at "
+            "`deleteWhen` (04:00): set it higher first if consumers still need their messages."
+        ),
+        (
+            "各段文件的修改时间不变，broker 会在 `deleteWhen`（默认 04:00）删除早于 `fileReservedTime`（默认 72 小时）的文件："
+            "如果消费者还需要其中的消息，请先调大该值。"
+        ),
+    ),
+    "step look": (
+        "Look for errors in its `store.log`, and compare `mqadmin topicStatus -t TOPIC` with `rmqstore tables NEW queues`.",
+        "查看其 `store.log` 中有无错误，并将 `mqadmin topicStatus -t TOPIC` 的输出与 `rmqstore tables NEW queues` 对照。",
+    ),
+    "step go on": (
+        "Start it on this store, then let consumers in, then producers.",
+        "然后在本存储上启动 broker，先放行消费者，再放行生产者。",
+    ),
+    "step keep": (
+        "Keep the damaged store until then. Slaves copy the new store from the start: empty their directories.",
+        "在此之前请保留损坏的存储。从节点会从头复制新的存储：请先清空它们的目录。",
+    ),
+}

@@ -1,0 +1,194 @@
+"""The page of a rescue. Code is between backticks."""
+
+from __future__ import annotations
+
+RESCUE = {
+    # Results
+    "rescue of": ("Rescue of {stores}", "{stores} 的抢救报告"),
+    "empty store": ("an empty store", "空的存储"),
+    "finished": ("Finished {time}Z. The store was only read, not changed.", "完成于 {time}Z。存储只被读取，没有任何改动。"),
+    "result saved": ("Saved:", "已保存："),
+    "saved": (
+        "{messages:,} {messages:message|messages} of {topics:,} {topics:topic|topics}, in {files:,} {files:file|files}.",
+        "{topics:,} 个 topic 的 {messages:,} 条消息，共 {files:,} 个文件。",
+    ),
+    "result damaged": ("Damaged:", "损坏："),
+    "damaged": ("{ranges:,} {ranges:range|ranges} of the log with {bytes:,} bytes.", "日志中有 {ranges:,} 处损坏，共 {bytes:,} 字节。"),
+    "damaged checksums": (
+        (
+            "{ranges:,} {ranges:range|ranges} of the log with {bytes:,} bytes, of which {failed:,} {failed:whole record|whole "
+            "records} with a wrong checksum."
+        ),
+        "日志中有 {ranges:,} 处损坏，共 {bytes:,} 字节，其中 {failed:,} 条记录完整但校验和错误。",
+    ),
+    "result missing": ("Missing:", "缺失："),
+    "missing ranges": (
+        "{ranges:,} {ranges:range|ranges} that no file contains: {bytes:,} bytes.",
+        "{ranges:,} 个区间不在任何文件中：{bytes:,} 字节。",
+    ),
+    "lost ranges": (
+        ("{ranges:,} {ranges:range|ranges} after the end of the log, to which consume queues or index files still point: {bytes:,} bytes."),
+        "日志末尾之后的 {ranges:,} 个区间，消费队列或索引文件仍指向它们：{bytes:,} 字节。",
+    ),
+    "result offsets": ("Missing messages:", "缺失的消息："),
+    "missing offsets": (
+        "{offsets:,} {offsets:offset|offsets} of {queues:,} {queues:queue|queues} without a saved message.",
+        "{queues:,} 个队列中有 {offsets:,} 个位点没有保存到消息。",
+    ),
+    "result start": ("May a broker be started on it?", "可以在其上启动 broker 吗？"),
+    "result older": ("Older than the log:", "比日志更早："),
+    "older records": (
+        (
+            "{records:,} {records:record|records} of {topics:,} {topics:topic|topics} that queues still name. They expired or were "
+            "removed; the files do not show which."
+        ),
+        "消费队列中还有 {topics:,} 个 topic 的 {records:,} 条记录。它们可能已过期，也可能被移走，无法区分。",
+    ),
+    "result lost": ("Lost:", "丢失："),
+    "nothing lost": ("nothing was found to be lost.", "未发现任何丢失。"),
+    "nothing else lost": ("nothing else was found to be lost.", "未发现其他丢失。"),
+    # Titles
+    "title store": ("The store", "存储"),
+    "title topics": ("Saved, by topic", "已保存的消息（按 topic）"),
+    "title queues": ("Missing, by queue", "缺失的位点（按队列）"),
+    "title damage": ("Lost parts of the log", "日志中丢失的部分"),
+    "title bytes": ("The log, byte by byte", "日志的逐字节统计"),
+    "title check": ("What the check of the store found", "检查结果"),
+    "title warnings": ("Warnings", "警告"),
+    "title files": ("The files", "文件"),
+    "title next": ("What to do next", "后续步骤"),
+    "column topic": ("topic", "topic"),
+    "column queue": ("queue", "队列"),
+    "column queues": ("queues", "队列数"),
+    "column saved": ("messages saved", "已保存消息数"),
+    "column first": ("first stored (UTC)", "最早存储时间（UTC）"),
+    "column last": ("last stored (UTC)", "最晚存储时间（UTC）"),
+    "column missing": ("missing offsets", "缺失位点数"),
+    "column lacking": ("offsets missing", "缺失位点数"),
+    "column which": ("which", "缺失的位点"),
+    "column file": ("file", "文件"),
+    "column from": ("from offset", "起始偏移量"),
+    "column to": ("to offset", "结束偏移量"),
+    "column bytes": ("bytes", "字节数"),
+    "column reason": ("reason", "原因"),
+    "column before": ("record before (UTC)", "之前的记录（UTC）"),
+    "column after": ("record after (UTC)", "之后的记录（UTC）"),
+    "column found": ("found", "说明"),
+    "column part": ("part of the segments", "commitlog 文件的组成"),
+    "column size": ("size", "大小"),
+    "column severity": ("severity", "严重程度"),
+    "column code": ("code", "代码"),
+    "column count": ("count", "数量"),
+    "column offset": ("log offset", "日志偏移量"),
+    "column first found": ("found first", "说明（首处）"),
+    "column advice": ("advice", "处理建议"),
+    # Tables
+    "labelled": ("{label}: {what}", "{label}：{what}"),
+    "no message": ("No message was saved.", "没有保存到消息。"),
+    "no order": (
+        "The queue offsets of the messages are in no order, so missing ones are not listed.",
+        "消息的队列位点没有顺序，因此不列出缺失的位点。",
+    ),
+    "no offset missing": (
+        "No queue offset is missing between the saved messages, or between the first and the last one that a consume queue names.",
+        "已保存的消息之间没有缺失的位点，消费队列中第一个与最后一个位点之间也没有。",
+    ),
+    "missing means": (
+        "A missing offset is a message that was lost, unless its topic is compacted or its queue was reset.",
+        "缺失的位点表示丢失的消息，除非该 topic 是压缩（compaction）topic，或其队列曾被重置。",
+    ),
+    "missing while in use": (
+        (
+            "A missing offset is a message that was lost, unless its topic is compacted or its queue was reset. A broker uses the "
+            "store, so offsets after the last saved one can be new messages."
+        ),
+        (
+            "缺失的位点表示丢失的消息，除非该 topic 是压缩（compaction）topic，或其队列曾被重置。有 broker 正在使用此存储，"
+            "因此最后一个已保存位点之后的位点可能是新消息。"
+        ),
+    ),
+    "one offset": ("{first:,}", "{first:,}"),
+    "offsets to": ("{first:,} to {last:,}", "{first:,} 至 {last:,}"),
+    "more ranges": ("{first} and {count:,} more ranges", "{first} 等，另有 {count:,} 个区间"),
+    "nothing here": ("None.", "无。"),
+    "times mean": (
+        "The two times are the store times of the last saved message before the range and of the first one after it.",
+        "两个时间分别是该区间之前最后一条、之后第一条已保存消息的存储时间。",
+    ),
+    "no file of log": ("no file", "无文件"),
+    "bytes of records": ("records", "记录"),
+    "bytes of blanks": ("blanks at the end of segments", "文件末尾的填充"),
+    "bytes of damage": ("damage", "损坏"),
+    "bytes of unwritten": ("after the end of the log", "日志末尾之后"),
+    "bytes of stale": ("old records after the end, which a broker discarded", "日志末尾之后的旧记录，已被 broker 丢弃"),
+    "bytes of unread": ("not read: files that disappeared or could not be opened", "未读取：文件消失或无法打开"),
+    "bytes of together": ("together", "合计"),
+    "check stopped": ("The check stopped before its end: {reason}", "检查提前中止：{reason}"),
+    "check clean": (
+        "Nothing: log, queues, index, checkpoint and configuration agree.",
+        "没有发现问题：日志、消费队列、索引、checkpoint 和配置一致。",
+    ),
+    "more topics": ("{count:,} more topics are in `{name}`.", "另有 {count:,} 个 topic，见 `{name}`。"),
+    "more queues": ("{count:,} more queues are in `{name}`.", "另有 {count:,} 个队列，见 `{name}`。"),
+    "more losses": ("{count:,} more ranges are in `{name}`.", "另有 {count:,} 处，见 `{name}`。"),
+    "more findings": ("{count:,} more findings are in `{name}`.", "另有 {count:,} 项，见 `{name}`。"),
+    # Files
+    "file messages": (
+        "`messages/`: {files:,} {files:Parquet file|Parquet files}, {size}. All readable messages.",
+        "`messages/`：{files:,} 个 Parquet 文件，{size}。所有可读的消息。",
+    ),
+    "file damage": (
+        "`messages/_damage.jsonl`: each damaged or missing range of the log.",
+        "`messages/_damage.jsonl`：日志中每个损坏或缺失的区间。",
+    ),
+    "file summary": (
+        "`messages/_summary.json`: the counts of this page, and those of each segment.",
+        "`messages/_summary.json`：本页的各项数字，以及每个 commitlog 文件的数字。",
+    ),
+    "file parts": (
+        "`messages/_export.json` and `messages/_parts/`: what a rescue that was stopped needs to continue.",
+        "`messages/_export.json` 和 `messages/_parts/`：用于继续被中断的抢救。",
+    ),
+    "file queues": ("`queues.jsonl`: each queue, with all its missing offsets.", "`queues.jsonl`：每个队列及其全部缺失的位点。"),
+    "file findings": ("`findings.jsonl`: all that the check of the store found.", "`findings.jsonl`：检查发现的全部问题。"),
+    # What to do next
+    "how to read": ("Read the messages, in the folder of this page, with one of these:", "在本页所在的目录中，用以下任一方式读取消息："),
+    "how to send": (
+        "To send messages again, read them there and use a producer of RocketMQ. This project never writes to a broker.",
+        "如需重新发送消息，请在那里读取，并用 RocketMQ 的生产者发送。本项目从不写入 broker。",
+    ),
+    "look elsewhere": ("No message was saved. Look on a slave or in a backup.", "没有保存到消息。请在从节点或备份中查找。"),
+    "look for lost": (
+        "To find lost messages, look on a slave, in a backup, or at the producers, for the times and queue offsets above.",
+        "如需找回丢失的消息，请按上面的时间和队列位点，在从节点、备份或生产者处查找。",
+    ),
+    "how to serve": (
+        (
+            "To run a broker again, with all queue offsets and ids: `rmqstore repair`. If it refuses this store, begin with an "
+            "empty one (this project has not tested these steps):"
+        ),
+        (
+            "如需重新运行 broker，并保留所有队列位点和 ID：`rmqstore repair`。如果它拒绝修复此存储，"
+            "则从空的存储开始（本项目没有测试过这些步骤）："
+        ),
+    ),
+    "step rename": (
+        "Rename the folder of the store, so that no broker starts on it. Keep it until nothing more is wanted from it.",
+        "给存储目录改名，使 broker 不会在其上启动。在确认不再需要其中的任何内容之前，请保留它。",
+    ),
+    "step start": (
+        ("Start the broker with an empty `storePathRootDir`. Copy only `config/topics.json` and `config/subscriptionGroup.json` into it."),
+        "用空的 `storePathRootDir` 启动 broker，只复制 `config/topics.json` 和 `config/subscriptionGroup.json`。",
+    ),
+    "step leave out": (
+        ("Leave out `consumerOffset.json` and `delayOffset.json`: their offsets are of the old queues, and the new ones begin at 0."),
+        "不要复制 `consumerOffset.json` 和 `delayOffset.json`：其中是旧队列的位点，而新队列从 0 开始。",
+    ),
+    "step copy": (
+        (
+            "Or start it on a copy of the whole store. It then keeps only {kept:,} {kept:message|messages}, and deletes the others "
+            "from the copy."
+        ),
+        "或者在整个存储的副本上启动。这样只保留 {kept:,} 条消息，其余的会从副本中删除。",
+    ),
+}

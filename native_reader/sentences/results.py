@@ -1,0 +1,89 @@
+"""What `rescue`, `repair` and `extract` say when they end, and what fills the disk."""
+
+from __future__ import annotations
+
+RESULTS = {
+    "warning": ("warning: {what}", "警告：{what}"),
+    "further reason": ("  {reason}", "  {reason}"),
+    "see": ("see {page}", "详见 {page}"),
+    "little room": (
+        "note: the log has {size}, but {folder} has only {free} free. Files are compressed, so it may fit",
+        "提示：日志有 {size}，而 {folder} 只剩 {free}。文件会被压缩，因此可能放得下",
+    ),
+    "rescued before": (
+        "this rescue was complete already: no message was saved again; the check was repeated and the page written again",
+        "此次抢救之前已完成：没有重新保存消息；重新检查了存储，并重新写了页面",
+    ),
+    "saved messages": ("saved {messages:,} {messages:message|messages}", "已保存 {messages:,} 条消息"),
+    "bytes lost": ("{bytes:,} {bytes:byte|bytes} of the log {bytes:is|are} lost: {parts}", "日志中丢失了 {bytes:,} 字节：{parts}"),
+    "in damaged": ("{bytes:,} in {ranges:,} damaged {ranges:range|ranges}", "{ranges:,} 处损坏，共 {bytes:,} 字节"),
+    "in missing": ("{bytes:,} in {ranges:,} missing {ranges:range|ranges}", "{ranges:,} 处缺失，共 {bytes:,} 字节"),
+    "and lost": ("{first} and {second}", "{first}；{second}"),
+    "offsets lost": ("{offsets:,} {offsets:queue offset|queue offsets} without a saved message", "{offsets:,} 个队列位点没有保存到消息"),
+    "findings": ("{findings:,} {findings:finding|findings} of the check", "检查发现 {findings:,} 个问题"),
+    "may start": ("may a broker be started on it? {answer}", "可以在其上启动 broker 吗？{answer}"),
+    "older than log": (
+        "queues name {records:,} {records:record|records} older than the log, which expired or were removed",
+        "消费队列中还有比日志更早的 {records:,} 条记录，它们已过期或被移走",
+    ),
+    "no loss": ("nothing was found to be lost", "未发现任何丢失"),
+    "no other loss": ("nothing else was found to be lost", "未发现其他丢失"),
+    "survived": ("{messages:,} {messages:message|messages} survived", "保留了 {messages:,} 条消息"),
+    "copied": ("{messages:,} {messages:message|messages} copied", "复制了 {messages:,} 条消息"),
+    "may start damaged": ("may a broker be started on the damaged store? {answer}", "可以在损坏的存储上启动 broker 吗？{answer}"),
+    "corrected": (
+        "{messages:,} {messages:message|messages} kept with a changed body and another checksum",
+        "{messages:,} 条消息的消息体已改变，仍然保留，并改写了校验和",
+    ),
+    "without properties": (
+        "{messages:,} {messages:message|messages} kept without tags and keys",
+        "{messages:,} 条消息没有 tag 和 key，仍然保留",
+    ),
+    "replaced": (
+        "{messages:,} {messages:message|messages} lost; a placeholder is in the place of each",
+        "丢失了 {messages:,} 条消息；每条消息的位置上都有一条占位消息",
+    ),
+    "only planned": ("this is the plan: nothing was written", "这是计划：没有写入任何内容"),
+    "new store": ("the new store is complete and was checked; see {page}", "新的存储已写好，校验通过；详见 {page}"),
+}
+DISK = {
+    "log": ("log", "日志"),
+    "queues": ("consume queues", "消费队列"),
+    "index": ("index", "索引"),
+    "other": ("other", "其他"),
+    "part": ("{name} {size}", "{name} {size}"),
+    "and": ("{first} and {second}", "{first}和{second}"),
+    "size unknown": ("how much it takes on disk is not known", "占用的磁盘空间未知"),
+    "stored": ("on disk {total}: {parts}", "占用磁盘 {total}：{parts}"),
+    "stored at least": ("on disk at least {total}: {parts}, not counted: {missing}", "占用磁盘至少 {total}：{parts}；未计入：{missing}"),
+    "disk": (
+        "{stored}; its disk has {size}, {used} ({percent} %) used, {free} free",
+        "{stored}；所在磁盘共 {size}，已用 {used}（{percent} %），剩余 {free}",
+    ),
+    "disk with reserve": (
+        (
+            "{stored}; its disk has {size}, {used} ({percent} %) used, {free} free, the rest is reserved by the file system or for "
+            "other users"
+        ),
+        "{stored}；所在磁盘共 {size}，已用 {used}（{percent} %），剩余 {free}，其余由文件系统保留或留给其他用户",
+    ),
+    "deleted": (
+        (
+            "{topics:,} deleted {topics:topic still has|topics still have} records: {names}, {messages:,} "
+            "{messages:message|messages}, {size}, until {topics:its|their} segments expire"
+        ),
+        "{topics:,} 个已删除的 topic 仍有记录：{names}，{messages:,} 条消息，{size}，其所在文件过期后才会释放",
+    ),
+    "deleted among them": (
+        (
+            "{topics:,} deleted {topics:topic is|topics are} among them: {names}, {messages:,} {messages:message|messages}, "
+            "{size}, until {topics:its|their} segments expire"
+        ),
+        "其中有 {topics:,} 个已删除的 topic：{names}，{messages:,} 条消息，{size}，直到它们所在的文件过期",
+    ),
+    "largest topics": ("{stored}; largest topics: {topics}", "{stored}；最大的 topic：{topics}"),
+    "largest topic": ("{topic} ({share} of the records)", "{topic}（占记录的 {share}）"),
+    "large topic": ("{topic} ({share})", "{topic}（{share}）"),
+    "page": ("{path}: {bytes:,} bytes", "{path}：{bytes:,} 字节"),
+    "of broker": ("{broker}: {said}", "{broker}：{said}"),
+}

@@ -1,0 +1,80 @@
+"""A sentence without its words: its kind, and the numbers and names in it. The files beside this one have the words, by subject."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, reduce
+from typing import Any, NamedTuple
+
+LANGUAGES = ENGLISH, CHINESE = "en", "zh"
+
+
+class Said(NamedTuple):
+    """What a sentence says: its kind, its numbers and names, and parts that are sentences themselves.
+
+    A text that is translated when it is made, as by gettext, has one language from then on. This is made where something is found, goes
+    through a process, a cell of a table or JSON, and becomes text where somebody reads it. The kind is the key, not the English text, so
+    that a sentence can be reworded; and each language puts parts and plurals in its own order.
+    """
+
+    kind: str
+    values: tuple[tuple[str, int | str | Said], ...] = ()
+
+    def text(self, language: str = ENGLISH, write: Callable[[str], str] = str) -> str:
+        """The sentence in that language. In it, `{count:is|are}` agrees with the number. `write`: how names are written."""
+        sentence = _book()[self.kind][LANGUAGES.index(language)]
+        return sentence.format_map({name: _filled(value, language, write) for name, value in self.values})
+
+    def to_json(self) -> str:
+        """The same for a column of text."""
+        return json.dumps(_plain(self), ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> Said:
+        """What `to_json` made."""
+        return _said(json.loads(text))
+
+
+@cache
+def _book() -> Mapping[str, tuple[str, str]]:
+    """All sentences. They are loaded with the first one that is written: most reads write none."""
+    from native_reader.sentences.book import BOOK
+
+    return BOOK
+
+
+def _plain(said: Said) -> dict[str, object]:
+    return {"kind": said.kind, **{name: _plain(value) if isinstance(value, Said) else value for name, value in said.values}}
+
+
+def _said(plain: dict[str, Any]) -> Said:
+    values = ((name, _said(value) if isinstance(value, dict) else value) for name, value in plain.items() if name != "kind")
+    return Said(plain["kind"], tuple(values))
+
+
+def _filled(value: int | str | Said, language: str, write: Callable[[str], str]) -> str | _Counted:
+    if isinstance(value, Said):
+        return value.text(language, write)
+    return write(value) if isinstance(value, str) else _Counted(value)
+
+
+class _Counted(int):
+    def __format__(self, form: str) -> str:
+        one, choice, several = form.partition("|")
+        return (one if self == 1 else several) if choice else super().__format__(form)
+
+
+def say(kind: str, **values: int | str | Said) -> Said:
+    """A sentence of that kind with these values."""
+    return Said(kind, tuple(values.items()))
+
+
+def verbatim(text: str) -> Said:
+    """A path or an error of others, which is the same in all languages."""
+    return say("text", text=text)
+
+
+def joined(kind: str, parts: Sequence[Said]) -> Said:
+    """At least one part, one after another: that kind has a `{first}` and a `{second}`."""
+    return reduce(lambda one, other: say(kind, first=one, second=other), parts)

@@ -1,0 +1,129 @@
+"""What a check of a store found at the first place of a finding, and its summary."""
+
+from __future__ import annotations
+
+VERIFY = {
+    "more places": ("{found} ({count:,} more)", "{found}（另有 {count:,} 处）"),
+    "more places until": ("{found} ({count:,} more, up to offset {last:,})", "{found}（另有 {count:,} 处，直到偏移量 {last:,}）"),
+    "without a record": ("{bytes:,} {bytes:byte|bytes} without a record: {what}", "有 {bytes:,} 字节无法识别为记录：{what}"),
+    "with reason": ("{reason}: {what}", "{what}（{reason}）"),
+    "properties end in zeros": ("its properties end in zeros", "其属性以零结尾"),
+    "stored earlier": ("stored {milliseconds:,} ms earlier than a record before it", "存储时间比之前的一条记录早 {milliseconds:,} ms"),
+    "start truncates": (
+        (
+            "a broker up to 5.3.1 that starts would truncate the log at offset {offset:,}, {bytes:,} bytes before its end (what "
+            "later ones do: rmqstore doctor)"
+        ),
+        "5.3.1 及以下的 broker 启动时会在偏移量 {offset:,} 处截断日志，其后的 {bytes:,} 字节会被丢弃",
+    ),
+    "no file has": ("no file has offsets {start:,} to {stop:,}", "没有文件包含偏移量 {start:,} 至 {stop:,}"),
+    "old records": ("{bytes:,} bytes of old records follow the end of the log", "日志末尾之后有 {bytes:,} 字节的旧记录"),
+    "entry of queue": ("entry {number:,} of queue {queue} of '{topic}': {why}", "'{topic}' 的队列 {queue} 的第 {number:,} 个条目：{why}"),
+    "no record there": ("no record begins there", "该处没有记录开始"),
+    "record of other queue": ("the record there belongs to queue {queue} of '{topic}'", "该处的记录属于 '{topic}' 的队列 {queue}"),
+    "named twice": ("another entry of the queue names the same record", "该队列的另一个条目指向同一条记录"),
+    "other size": ("its size is {size:,}, the record's {record:,}", "其长度为 {size:,}，记录的长度为 {record:,}"),
+    "other number": ("the record there has queue offset {number:,}", "该处记录的队列位点为 {number:,}"),
+    "other count": ("it has {messages:,} messages, its record {record:,}", "其消息数为 {messages:,}，记录的消息数为 {record:,}"),
+    "other tag": ("its tags code is not the hash of the record's tag", "其 tagsCode 不是记录的 tag 的哈希值"),
+    "impossible delivery": ("its delivery time is impossible", "其投递时间不可能成立"),
+    "not of light queue": ("no record there belongs to this light queue", "该处没有属于此轻量队列的记录"),
+    "other light number": ("its record has another number for this light queue", "其记录中此轻量队列的位点不同"),
+    "other light size": ("its size is {size:,}, its record has another one", "其长度为 {size:,}，与记录的长度不同"),
+    "batches in ordinary queue": (
+        "queue {queue} of '{topic}' is an ordinary queue, and has inner batches",
+        "'{topic}' 的队列 {queue} 是普通队列，却有内部批量消息",
+    ),
+    "record of queue": (
+        "the record at offset {offset:,}, queue offset {number:,} of queue {queue} of '{topic}'",
+        "偏移量 {offset:,} 处的记录，'{topic}' 的队列 {queue} 的位点 {number:,}",
+    ),
+    "deleted at": (
+        "{records:,} {records:record|records} of '{topic}' that were in {queues:,} {queues:queue|queues}, at offset {first:,}",
+        "'{topic}' 的 {records:,} 条记录，原属 {queues:,} 个队列，位于偏移量 {first:,}",
+    ),
+    "deleted from": (
+        (
+            "{records:,} {records:record|records} of '{topic}' that were in {queues:,} {queues:queue|queues}, from offset "
+            "{first:,} to {last:,}"
+        ),
+        "'{topic}' 的 {records:,} 条记录，原属 {queues:,} 个队列，从偏移量 {first:,} 至 {last:,}",
+    ),
+    "not in topics": ("'{topic}' is not in topics.json", "topics.json 中没有 '{topic}'"),
+    "lacks entries": (
+        "it lacks the last {entries:,} entries of its other copy, which the broker uses",
+        "缺少另一份副本的最后 {entries:,} 个条目，broker 使用的是另一份",
+    ),
+    "copies differ": ("entry {number:,} is not the same in its other copy", "第 {number:,} 个条目与另一份副本不同"),
+    "name is no position": ("its name is not a position", "文件名不是位置"),
+    "name is no multiple": ("its name is not a multiple of {width}", "文件名不是 {width} 的倍数"),
+    "size is no multiple": ("its size of {size:,} bytes is not a multiple of {width}", "文件大小 {size:,} 字节不是 {width} 的倍数"),
+    "files overlap": (
+        "the file before it has entries up to {until:,}, and it begins at {begin:,}",
+        "前一个文件的条目直到 {until:,}，而此文件从 {begin:,} 开始",
+    ),
+    "cannot be read": ("{file} cannot be read", "无法读取 {file}"),
+    "filler": ("entry {number:,} is a filler", "第 {number:,} 个条目是填充条目"),
+    "not written": (
+        "entries {first:,} to {last:,} are not written, but later ones are",
+        "第 {first:,} 至 {last:,} 个条目没有写入，其后的条目已写入",
+    ),
+    "not higher": ("its offset is not higher than that of the entry before it", "其偏移量不大于前一个条目的偏移量"),
+    "expired": ("its record expired", "其记录已过期"),
+    "log ends": ("the log ends at offset {end:,}", "日志在偏移量 {end:,} 处结束"),
+    "does not follow": ("its first queue offset does not follow the entry before it", "其第一个队列位点与前一个条目不相接"),
+    "is address": ("its tags code is an address", "其 tagsCode 是地址"),
+    "no queue checked": ("no queue was checked", "没有检查任何队列"),
+    "entry of index": ("entry {number:,}: {why}", "第 {number:,} 个条目：{why}"),
+    "no such key": ("the record has no such key", "记录没有这个 key"),
+    "other time": ("its time is not that of the record", "其时间不是记录的时间"),
+    "other header times": ("its times are not those of its first and last record", "其时间不是第一条和最后一条记录的时间"),
+    "rolls back": ("the record rolls a transaction back", "该记录回滚事务"),
+    "key without entry": ("no entry for a key of the record", "记录的一个 key 没有条目"),
+    "after newest index": ("the newest index file ends before the record", "最新的索引文件在该记录之前结束"),
+    "not covered": ("no index file covers the record", "没有索引文件覆盖该记录"),
+    "index file cut": (
+        "it has {size:,} bytes; with its {slots:,} slots a broker makes {usual:,}",
+        "有 {size:,} 字节；以其 {slots:,} 个槽，broker 会创建 {usual:,} 字节的文件",
+    ),
+    "less than a header": ("it has {size:,} bytes, fewer than a header", "有 {size:,} 字节，小于文件头"),
+    "unusual size": ("{size:,} bytes do not fit the usual numbers of slots and entries", "{size:,} 字节与通常的槽数和条目数不符"),
+    "unreadable file": ("the file cannot be read", "无法读取该文件"),
+    "no entries": ("its header has no entries", "其文件头没有条目"),
+    "impossible header": (
+        "offsets {begin:,} to {end:,}, next entry {next:,} of {room:,}",
+        "偏移量 {begin:,} 至 {end:,}，下一个条目 {next:,}，最多 {room:,}",
+    ),
+    "lower offset": ("its offset is lower than that of the entry before it", "其偏移量小于前一个条目的偏移量"),
+    "wrong chain": ("it leads to a wrong entry, so that the chain skips some", "指向了错误的条目，因此链跳过了一些条目"),
+    "other header offsets": (
+        "offsets {begin:,} to {end:,}, but its entries have {first:,} to {last:,}",
+        "偏移量 {begin:,} 至 {end:,}，而其条目的偏移量为 {first:,} 至 {last:,}",
+    ),
+    "log begins": ("the log begins at offset {begin:,}", "日志从偏移量 {begin:,} 开始"),
+    "names after end": (
+        "an entry names offset {offset:,}: the log ends at offset {end:,}",
+        "一个条目指向偏移量 {offset:,}，而日志在偏移量 {end:,} 处结束",
+    ),
+    "wrong slot": ("slot {slot:,} has {entry:,}, expected {expected:,}", "槽 {slot:,} 为 {entry:,}，应为 {expected:,}"),
+    "not counted": ("it has entries after the {entries:,} that its header counts", "在文件头计入的 {entries:,} 个条目之后还有条目"),
+    "other used slots": ("{slots:,} slots in use, but {used:,} lead to an entry", "已用 {slots:,} 个槽，但有 {used:,} 个槽指向条目"),
+    "no index in database": ("no index in this database is checked", "不检查此数据库中的索引"),
+    "no index files": ("the store has no index files", "此存储没有索引文件"),
+    "abort exists": ("the file `abort` exists", "存在文件 `abort`"),
+    "short checkpoint": ("it has {size} bytes, expected {expected} or more", "有 {size} 字节，应为 {expected} 或更多"),
+    "negative time": ("it has a negative time", "其中有负的时间"),
+    "no times": ("it has no times", "其中没有时间"),
+    "checkpoint later": ("it is {milliseconds:,} ms later than the last record", "比最后一条记录晚 {milliseconds:,} ms"),
+    "group ahead": (
+        "group '{group}' is at {committed:,} of queue {queue} of '{topic}', which ends at {end:,}",
+        "消费组 '{group}' 位于 '{topic}' 的队列 {queue} 的 {committed:,}，而该队列在 {end:,} 处结束",
+    ),
+    # The summary
+    "nothing to check": ("nothing to check: there are no segments", "没有可检查的内容：没有 commitlog 文件"),
+    "clean": ("no errors, no warnings", "没有错误，没有警告"),
+    "n error": ("{count:,} {count:error|errors}", "{count:,} 个错误"),
+    "n warning": ("{count:,} {count:warning|warnings}", "{count:,} 个警告"),
+    "n note": ("{count:,} {count:note|notes}", "{count:,} 个提示"),
+    "in log": ("{found} in {segments:,} {segments:segment|segments}, {size}", "{found}；共检查 {segments:,} 个 commitlog 文件，{size}"),
+}

@@ -1,0 +1,97 @@
+"""The book of sentences: each kind stands once, and its English and Chinese text name the same numbers, names, options and code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from native_reader.layout.kinds import KINDS
+from native_reader.plan.lost import NOT_THERE
+from native_reader.records.damages import ANOMALIES, REASONS
+from native_reader.sentences import LANGUAGES, Said, joined, say, verbatim
+from native_reader.sentences.book import BOOK, TABLES
+from native_reader.sentences.codes import CODES as WORDS_OF_CODES
+from native_reader.start import KINDS as REASONS_OF_STARTS
+from native_reader.verify.codes import CODES
+from rmqstore import text
+
+ROOT = Path(__file__).parents[2]
+OF_THE_PRODUCT = [path for package in ("native_reader", "rmqstore", "rmqstore_spark") for path in sorted((ROOT / package).rglob("*.py"))]
+SAME_IN_BOTH = {"in rocksdb", "holds topics", "column topic", "null", "result keys", "result topics", "label commitlog", "label rocksdb"}
+"""Without a word of Chinese: names that its readers use as they are."""
+MADE_OF_NAMES = ("code ", "advice ", "found ", "reason ", "kind ", "severity ", "start ", "title ", "column ", "result ", "file ")
+MADE_OF_NAMES += ("bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ")
+"""Prefixes that code puts before a name."""
+
+
+def values_of(sentence: str) -> Counter[str]:
+    """The names of its values, and its options. Code is between backticks."""
+    names = {name for _, name, _, _ in Formatter().parse(sentence) if name}
+    return Counter([*names, *re.findall("\x0e.*?\x0f", sentence)])
+
+
+def test_no_kind_stands_in_two_tables() -> None:
+    counts = Counter(kind for table in TABLES for kind in table)
+    assert [kind for kind, count in counts.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("kind", BOOK)
+def test_both_languages_say_the_same(kind: str) -> None:
+    english, chinese = BOOK[kind]
+    assert values_of(english) == values_of(chinese)
+    if not kind.startswith(("found ", "code ")):  # a meaning, in which only some of the Chinese ones have marks
+        assert sorted(re.findall("`.*?`", english)) == sorted(re.findall("`.*?`", chinese))
+    if re.sub(r"{.*?}|\W", "", english):
+        assert bool(re.search("[\u4e00-\u9fff]", chinese)) == (kind not in SAME_IN_BOTH)
+    assert re.findall("[\u4e00-\u9fff)}] ?[;,]|。 |[\u4e00-\u9fff]: ", chinese) == []
+
+
+def test_every_name_has_its_sentence() -> None:
+    assert WORDS_OF_CODES.keys() == CODES.keys()
+    assert {f"reason {each}" for each in (*REASONS, *NOT_THERE)} <= BOOK.keys()
+    assert {f"kind {each}" for each in KINDS} <= BOOK.keys()
+    assert {f"start {each}" for each in REASONS_OF_STARTS} <= BOOK.keys()
+    assert ANOMALIES.keys() <= BOOK.keys()
+
+
+def said(tree: ast.AST) -> Iterator[str]:
+    """The kinds that code says by name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("say", "Said", "joined") and node.args:
+            yield from (each.value for each in ast.walk(node.args[0]) if isinstance(each, ast.Constant) and isinstance(each.value, str))
+
+
+def test_what_code_says_is_in_the_book_and_all_of_the_book_is_said() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in OF_THE_PRODUCT if "sentences" not in path.parts}
+    unknown = {kind for code in texts.values() for kind in said(ast.parse(code)) if kind not in BOOK and not kind.endswith(" ")}
+    assert unknown == set()
+    everything = "\n".join(texts.values())
+    unused = {kind for kind in BOOK if f'"{kind}"' not in everything and not kind.startswith(MADE_OF_NAMES)}
+    assert unused == set()
+
+
+def test_a_sentence_is_written_in_each_language_and_survives_json() -> None:
+    one = say("queues of topics", queues=1, topics=2)
+    assert one.text() == one.text("en") == "1 queue of 2 topics"
+    assert one.text("zh") == "2 个 topic 的 1 个队列"
+    both = joined("semicolons", [one, say("none")])
+    assert Said.from_json(both.to_json()) == both
+    assert both.text("zh") == "2 个 topic 的 1 个队列；无"
+
+
+def test_names_are_written_as_the_output_needs_them() -> None:
+    """The words of a sentence are not, and braces in a name are no values."""
+    said = say("at", place="{topic}_1", what=joined("commas", [say("saved messages", messages=1), verbatim("_x")]))
+    assert said.text("en", lambda name: name.replace("_", r"\_")) == r"{topic}\_1: saved 1 message, \_x"
+    assert said.text("zh") == "{topic}_1：已保存 1 条消息、_x"
+
+
+def test_the_command_has_the_languages_of_the_book() -> None:
+    """It does not import the book for its help."""
+    assert text.LANGUAGES == LANGUAGES
