@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from native_reader import Repaired, Rescued
 from native_reader.sentences import Said, joined, say
-from native_reader.start import NO, Start, said_of
+from native_reader.start import NO, Start, question, said_of
 
 
 def said_of_rescue(done: Rescued) -> Iterator[Said]:
@@ -23,7 +23,7 @@ def said_of_rescue(done: Rescued) -> Iterator[Said]:
     if done.problems:
         yield _warning(say("findings", findings=done.problems))
     if done.start is not None:
-        yield from _start("may start", done.start)
+        yield from _start(question(), done.start)
     if done.older:
         yield say("older than log", records=done.older)
     if done.is_whole:
@@ -36,7 +36,7 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     plan = done.plan
     yield say("survived" if plan.moved is None else "copied", messages=plan.messages)
     if plan.moved is None:
-        yield from _start("may start damaged", plan.start)
+        yield from _start(question("the damaged store"), plan.start)
     if plan.corrected:
         yield _warning(say("corrected", messages=len(plan.corrected)))
     if plan.doubtful and plan.choices.keep_doubtful:
@@ -50,9 +50,9 @@ def _warning(what: Said) -> Said:
     return say("warning", what=what)
 
 
-def _start(kind: str, start: Start) -> Iterator[Said]:
+def _start(asked: Said, start: Start) -> Iterator[Said]:
     """The answer, and each other reason in a line of its own, as `rmqstore doctor` has them."""
     answer, *others = said_of(start)
-    first = say(kind, answer=answer)
+    first = say("start answered", question=asked, answer=answer)
     yield _warning(first) if start.loses or start.outcome == NO else first
     yield from (say("further reason", reason=each) for each in others)

@@ -13,7 +13,7 @@ from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
 from native_reader.rescue.page import ranges_in
 from native_reader.sentences import Said, joined, say, verbatim
-from native_reader.start import said_of
+from native_reader.start import question, said_of
 from native_reader.text import size_of
 
 _MOST = 200
@@ -117,7 +117,7 @@ def _of(label: str, said: Said) -> Result:
 
 def _survived(plan: RepairPlan) -> Iterator[Result]:
     yield _of("survived", say("page survived", messages=plan.messages))
-    yield _of("start damaged", joined("start and", list(said_of(plan.start))))
+    yield Result(question("the damaged store"), joined("start and", list(said_of(plan.start))))
 
 
 def _copied(plan: RepairPlan) -> Iterator[Result]:
@@ -170,7 +170,7 @@ def _missed(facts: Mapping[str, Any]) -> list[Block]:
 
 
 def _first(plan: RepairPlan) -> str:
-    """The first step before clients are let in."""
+    """The first step before clients are reconnected."""
     if plan.moved is not None:
         return "step copy of extract"
     return "step copy of single" if is_controlled(plan.files) else "step copy of repair"

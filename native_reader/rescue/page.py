@@ -16,7 +16,7 @@ from native_reader.plan.lost import LOST, MISSING, Missing
 from native_reader.records.damages import CHECKSUM, Damage
 from native_reader.rescue.saved import Around, Run, SavedQueue
 from native_reader.sentences import Said, joined, say, verbatim
-from native_reader.start import NO, Start, said_of
+from native_reader.start import NO, Start, question, said_of
 from native_reader.text import size_of
 from native_reader.verify.codes import NOTE, SEVERITIES
 
@@ -141,15 +141,15 @@ def _results(found: RescueFacts) -> Iterator[Result]:
         yield _result("offsets", say("missing offsets", offsets=found.missing, queues=queues))
     if found.start is not None:
         answer = joined("start and", list(said_of(found.start)))
-        yield _result("start", answer, is_warning=found.should_not_start)
+        yield Result(question(), answer, found.should_not_start)
     if found.older:
         yield _result("older", say("older records", records=sum(found.older.values()), topics=len(found.older)))
     if not (exported.is_damaged or found.missing):
         yield _result("lost", say("nothing else lost" if found.older else "nothing lost"))
 
 
-def _result(label: str, said: Said, *, is_warning: bool = False) -> Result:
-    return Result(Said(f"result {label}"), said, is_warning)
+def _result(label: str, said: Said) -> Result:
+    return Result(Said(f"result {label}"), said)
 
 
 def _store(diagnosis: Diagnosis) -> list[Block]:

@@ -15,7 +15,6 @@ REPAIR = {
         "{messages:,} {messages:message|messages}, each with its place, its queue offset and its ids.",
         "{messages:,} 条消息，每条的位置、队列位点和各种 ID 都不变。",
     ),
-    "result start damaged": ("May a broker be started on the damaged store?", "可以在损坏的存储上启动 broker 吗？"),
     "result topics": ("Topics:", "Topic："),
     "result copied": ("Copied:", "已复制："),
     "page copied": (
@@ -81,30 +80,30 @@ REPAIR = {
     "title made": ("Made parts of the log", "日志中重建的部分"),
     "title missed": ("What consumer groups miss", "各消费组收不到的消息"),
     "title copied": ("Copied as they were", "原样复制的内容"),
-    "title seen": ("What consumers see in the place of a lost message", "消费者在丢失消息的位置看到什么"),
-    "title before clients": ("Before clients are let in", "允许客户端连接之前"),
+    "title seen": ("What consumers get instead of a lost message", "消费者在丢失消息的位置看到什么"),
+    "title before clients": ("Before you reconnect clients", "恢复客户端连接之前"),
     "column lost": ("lost", "丢失数"),
     "column offsets": ("queue offsets", "队列位点"),
     "column group": ("group", "消费组"),
-    "column committed": ("goes on at", "继续消费的位点"),
+    "column committed": ("resumes at", "继续消费的位点"),
     "column missed": ("lost messages after it", "其后丢失的消息数"),
     "lost ends": (
         "Lost in {topic}: the broker may ask a producer again about a finished transaction, and deliver it twice.",
         "{topic} 中有丢失：broker 可能就已结束的事务再次询问生产者，并将其再次投递。",
     ),
     "no group": (
-        "None: each group goes on at its offset, and no lost message is after it.",
+        "None: each group resumes at its offset, and no lost message is after it.",
         "无：每个消费组从原位点继续，其后没有丢失的消息。",
     ),
     "no offsets": (
         (
             "No consumer group has an offset in these queues, or the file of the offsets is lost. A broker takes each group for a "
             "new one: it may skip messages that it had not read, or read all again. Look for `consumerOffset.json` in a backup "
-            "before clients are let in."
+            "before you reconnect clients."
         ),
         (
             "这些队列中没有消费组的位点，或者位点文件已丢失。broker 会把每个消费组当作新的消费组：它可能跳过尚未消费的消息，"
-            "也可能从头重新消费。放客户端进来之前，先在备份中查找 `consumerOffset.json`。"
+            "也可能从头重新消费。恢复客户端连接之前，先在备份中查找 `consumerOffset.json`。"
         ),
     ),
     "no warning": ("No file with a warning.", "没有需要警告的文件。"),

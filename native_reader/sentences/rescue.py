@@ -35,7 +35,6 @@ RESCUE = {
         "{offsets:,} {offsets:offset|offsets} of {queues:,} {queues:queue|queues} without a saved message.",
         "{queues:,} 个队列中有 {offsets:,} 个位点没有保存到消息。",
     ),
-    "result start": ("May a broker be started on it?", "可以在其上启动 broker 吗？"),
     "result older": ("Older than the log:", "比日志更早："),
     "older records": (
         (
@@ -45,8 +44,8 @@ RESCUE = {
         "消费队列中还有 {topics:,} 个 topic 的 {records:,} 条记录。它们可能已过期，也可能被移走，无法区分。",
     ),
     "result lost": ("Lost:", "丢失："),
-    "nothing lost": ("nothing was found to be lost.", "未发现任何丢失。"),
-    "nothing else lost": ("nothing else was found to be lost.", "未发现其他丢失。"),
+    "nothing lost": ("no loss found.", "未发现任何丢失。"),
+    "nothing else lost": ("no other loss found.", "未发现其他丢失。"),
     # Titles
     "title store": ("The store", "存储"),
     "title topics": ("Saved, by topic", "已保存的消息（按 topic）"),

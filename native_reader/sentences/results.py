@@ -21,16 +21,14 @@ RESULTS = {
     "and lost": ("{first} and {second}", "{first}；{second}"),
     "offsets lost": ("{offsets:,} {offsets:queue offset|queue offsets} without a saved message", "{offsets:,} 个队列位点没有保存到消息"),
     "findings": ("{findings:,} {findings:finding|findings} of the check", "检查发现 {findings:,} 个问题"),
-    "may start": ("may a broker be started on it? {answer}", "可以在其上启动 broker 吗？{answer}"),
     "older than log": (
         "queues name {records:,} {records:record|records} older than the log, which expired or were removed",
         "消费队列中还有比日志更早的 {records:,} 条记录，它们已过期或被移走",
     ),
-    "no loss": ("nothing was found to be lost", "未发现任何丢失"),
-    "no other loss": ("nothing else was found to be lost", "未发现其他丢失"),
+    "no loss": ("no loss found", "未发现任何丢失"),
+    "no other loss": ("no other loss found", "未发现其他丢失"),
     "survived": ("{messages:,} {messages:message|messages} survived", "保留了 {messages:,} 条消息"),
     "copied": ("{messages:,} {messages:message|messages} copied", "复制了 {messages:,} 条消息"),
-    "may start damaged": ("may a broker be started on the damaged store? {answer}", "可以在损坏的存储上启动 broker 吗？{answer}"),
     "corrected": (
         "{messages:,} {messages:message|messages} kept with a changed body and another checksum",
         "{messages:,} 条消息的消息体已改变，仍然保留，并改写了校验和",

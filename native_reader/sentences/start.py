@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 START = {
-    # The answer
+    # The question and its answer
+    "start question": ("Is it safe to start a broker on {store}?", "可以在{store}上启动 broker 吗？"),
+    "this store": ("this store", "此存储"),
+    "the damaged store": ("the damaged store", "损坏的存储"),
+    "start answered": ("{question} {answer}", "{question}{answer}"),
     "start no": ("no: {reason}", "不可以：{reason}"),
     "start better not": ("better not: {reason}", "最好不要：{reason}"),
     "start but": ("yes, but {reason}", "可以，但{reason}"),
@@ -43,7 +47,7 @@ START = {
         "{file} 及其 .bak 都无法解析：broker 拒绝加载",
     ),
     "start cut": (
-        "it would cut the log at offset {offset:,} and delete {messages:,} {messages:message|messages} after it ({size})",
+        "it would truncate the log at offset {offset:,} and delete {messages:,} {messages:message|messages} after it ({size})",
         "它会在偏移量 {offset:,} 处截断 commitlog，删除其后的 {messages:,} 条消息（{size}）",
     ),
     "start no log": (
@@ -78,7 +82,7 @@ START = {
     "start expired": (
         (
             "at its next cleaning (deleteWhen, 04:00 by default), it deletes {segments:,} {segments:segment|segments} ({size}) "
-            "with messages older than {hours:,} hours (fileReservedTime), unless the files are newer"
+            "with messages older than {hours:,} hours (fileReservedTime), unless the files were modified later"
         ),
         (
             "下一次清理时（deleteWhen，默认 04:00），它会删除 {segments:,} 个消息早于 {hours:,} 小时（fileReservedTime）的 "

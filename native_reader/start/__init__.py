@@ -2,7 +2,7 @@
 
 from native_reader.start.answer import BETTER_NOT, BUT, NO, OUTCOMES, UNKNOWN, YES, Start, may_start
 from native_reader.start.reasons import KINDS, Reason
-from native_reader.start.words import lines_of, said_of
+from native_reader.start.words import lines_of, question, said_of
 
 __all__ = [
     "BETTER_NOT",
@@ -16,5 +16,6 @@ __all__ = [
     "Start",
     "lines_of",
     "may_start",
+    "question",
     "said_of",
 ]

@@ -20,6 +20,11 @@ def said_of(start: Start) -> Iterator[Said]:
         yield say("start unread", offset=start.unread_before)
 
 
+def question(store: str = "this store") -> Said:
+    """What is answered. `store`: the kind of sentence that names it."""
+    return say("start question", store=Said(store))
+
+
 def lines_of(start: Start, language: str = ENGLISH) -> Iterator[str]:
     """The same as text."""
     return (said.text(language) for said in said_of(start))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 HELP = """Write a new store to NEW on which a broker runs, with every message of STORE that survived.
 
 Messages keep their places, queue offsets and ids; consumers keep their offsets. STORE is only read. Before it ends, the command
-checks the new store and compares its messages with those of STORE. NEW/repair.md says what was lost and what to do before clients
-are let in. The exit code is 1 if a message was lost.
+checks the new store and compares its messages with those of STORE. NEW/repair.md says what was lost and what to do before you
+reconnect clients. The exit code is 1 if a message was lost.
 """
 EPILOG = """\b
 Examples:

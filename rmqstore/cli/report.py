@@ -153,4 +153,4 @@ def _what_fills(facts: Facts) -> Said:
     rows = facts.log.places.by("topic").top(_LARGEST).rows
     shares = [(shortened(str(row["topic"])), share_of(int(str(row["bytes"])), whole)) for row in rows]
     largest = [say("large topic" if at else "largest topic", topic=topic, share=share) for at, (topic, share) in enumerate(shares)]
-    return say("largest topics", stored=stored, topics=joined("next part", largest)) if largest else stored
+    return say("largest topics", stored=stored, topics=joined("clauses", largest)) if largest else stored

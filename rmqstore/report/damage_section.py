@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from native_reader.facts import REASONS, Damage, Facts, FirstFindings, Missing, Problem
-from native_reader.sentences import Said
-from native_reader.start import NO, lines_of
+from native_reader.sentences import Said, say, verbatim
+from native_reader.start import NO, lines_of, question
 from native_reader.text import names_of, number_of, size_of
 from rmqstore.findings import in_words
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
@@ -69,7 +69,7 @@ def start(facts: Facts, words: Words) -> Markup | None:
     answer, *others = lines_of(found, words.language)
     is_bad = found.loses or found.outcome == NO
     more = [*others, words.say("save_first")] if is_bad else others
-    first = words.say("may_start", answer=answer)
+    first = say("start answered", question=question(), answer=verbatim(answer)).text(words.language)
     return element("div", element("p", first), *(element("p", line) for line in more), class_="warning" if is_bad else None)
 
 

@@ -9,7 +9,6 @@ TEXTS: dict[str, tuple[str, str]] = {
     "comma": (", ", "、"),
     "semicolon": ("; ", "；"),
     "contents": ("Contents", "目录"),
-    "may_start": ("May a broker be started on it? {answer}", "可以在其上启动 broker 吗？{answer}"),
     "save_first": (
         "Save it first: rmqstore rescue STORE FOLDER; or make one on which a broker runs: rmqstore repair STORE NEW",
         "请先执行 rmqstore rescue STORE FOLDER 抢救数据，或用 rmqstore repair STORE NEW 写出一个可供 broker 运行的新存储。",

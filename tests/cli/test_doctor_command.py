@@ -41,7 +41,7 @@ def test_doctor_ends_with_1_if_a_start_would_lose_messages(tmp_path: Path) -> No
     wrong_magic(store, Random(1))
     ended = run("doctor", store)
     assert ended.code == 1
-    assert "it would cut the log at offset " in ended.out
+    assert "it would truncate the log at offset " in ended.out
     assert "warning    copy or rescue this store before a broker starts on it" in ended.out
 
 

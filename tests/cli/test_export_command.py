@@ -130,9 +130,9 @@ def test_rescue_of_a_healthy_store_is_clean(store: Path, tmp_path: Path) -> None
     ended = run("rescue", store, tmp_path / "out")
     assert (ended.code, ended.out) == (0, "")
     saved, start, *rest = ended.err.splitlines()
-    assert (saved, rest) == ("saved 60 messages", ["nothing was found to be lost", f"see {tmp_path / 'out' / 'rescue.md'}"])
-    assert start.startswith("may a broker be started on it? yes, but at its next cleaning")
-    assert "- **Lost:** nothing was found to be lost." in (tmp_path / "out" / "rescue.md").read_text()
+    assert (saved, rest) == ("saved 60 messages", ["no loss found", f"see {tmp_path / 'out' / 'rescue.md'}"])
+    assert start.startswith("Is it safe to start a broker on this store? yes, but at its next cleaning")
+    assert "- **Lost:** no loss found." in (tmp_path / "out" / "rescue.md").read_text()
 
 
 def test_hostile_names_reach_neither_terminal_nor_page(hostile: Path, tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_rescue_warns_of_a_start(tmp_path: Path) -> None:
     content[record.offset : record.offset + record.size] = bytes(record.size)
     first.write_bytes(content)
     ended = run("rescue", root, tmp_path / "out")
-    answer = f"better not: it would cut the log at offset {record.offset:,} and delete 38 messages after it"
-    assert f"warning: may a broker be started on it? {answer}" in ended.err
+    answer = f"better not: it would truncate the log at offset {record.offset:,} and delete 38 messages after it"
+    assert f"warning: Is it safe to start a broker on this store? {answer}" in ended.err
 
 
 def test_an_export_for_a_producer_has_its_columns_and_needs_a_selection(own_store: Callable[[str], Golden], tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_the_plan_is_printed_and_nothing_is_written(damaged: Path, tmp_path: Pat
 def test_a_repair_says_what_survived_and_where_the_page_is(damaged: Path, tmp_path: Path) -> None:
     ended = run("repair", damaged, tmp_path / "new")
     assert (ended.code, ended.out) == (1, "")
-    assert "799 messages survived\nwarning: may a broker be started on the damaged store? better not: it would cut the log at " in ended.err
+    assert "799 messages survived\nwarning: Is it safe to start a broker on the damaged store? better not: it would truncate the log at " in ended.err
     assert f"the new store is complete and was checked; see {tmp_path / 'new' / 'repair.md'}\n" in ended.err
     assert run("verify", tmp_path / "new").code == 0
 
@@ -43,7 +43,7 @@ def test_a_store_without_offsets_does_not_promise_that_groups_go_on(damaged: Pat
     offsets = damaged / "config" / "consumerOffset.json"
     assert not offsets.exists()
     assert "No consumer group has an offset in these queues" in run("repair", damaged, tmp_path / "new", "--dry-run").out
-    for group, said in (("CID_RMQ_SYS_TRANS", "No consumer group has an offset"), ("readers", "None: each group goes on at its offset")):
+    for group, said in (("CID_RMQ_SYS_TRANS", "No consumer group has an offset"), ("readers", "None: each group resumes at its offset")):
         offsets.write_text(json.dumps({"offsetTable": {f"Plain@{group}": {"0": 190}}}))
         assert said in run("repair", damaged, tmp_path / "new", "--dry-run").out
 

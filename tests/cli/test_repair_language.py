@@ -49,7 +49,7 @@ def test_rescue_repair_and_doctor_give_the_same_answer(damaged: Path, tmp_path: 
     """Only the worst reason was printed."""
     for name in ("rescue", "repair"):
         text = run(name, damaged, tmp_path / name).err
-        answer = [line.strip() for line in text.partition("store? " if name == "repair" else "on it? ")[2].splitlines()]
+        answer = [line.strip() for line in text.partition("store? ")[2].splitlines()]
         reasons = answer[: 1 + sum(line.startswith("  ") for line in text.splitlines())]
         assert len(reasons) > 1
         page = (tmp_path / name / f"{name}.md").read_text(encoding="utf-8")
@@ -58,5 +58,5 @@ def test_rescue_repair_and_doctor_give_the_same_answer(damaged: Path, tmp_path: 
 
 def test_a_whole_store_gets_a_yes(tmp_path: Path) -> None:
     store = unpack("4.9.7-kinds", tmp_path, STORES).root
-    assert "may a broker be started on it? yes" in run("rescue", store, tmp_path / "rescued").err
-    assert "可以在其上启动 broker 吗？可以" in run("rescue", store, tmp_path / "again", "--lang", "zh").err
+    assert "Is it safe to start a broker on this store? yes" in run("rescue", store, tmp_path / "rescued").err
+    assert "可以在此存储上启动 broker 吗？可以" in run("rescue", store, tmp_path / "again", "--lang", "zh").err

@@ -86,7 +86,7 @@ def test_the_page_says_what_a_broker_would_keep(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "rescue.md").read_text()
     offset = log.placed[1].offset
     assert (
-        f"- **May a broker be started on it?** better not: it would cut the log at offset {offset:,} and delete 38 messages after it"
+        f"- **Is it safe to start a broker on this store?** better not: it would truncate the log at offset {offset:,} and delete 38 messages after it"
         in page
     )
     assert "1. Rename the folder of the store" in page
@@ -317,7 +317,7 @@ def test_what_a_starting_broker_would_do_is_told(tmp_path: Path) -> None:
 
 
 def test_messages_older_than_the_log_were_not_said(tmp_path: Path) -> None:
-    """The first segments were gone, and the page said: nothing was found to be lost."""
+    """The first segments were gone, and the page said: no loss found."""
     log = log_of(numbered(map(message, range(60))), 2048)
     files = files_of(log) | dispatched(log.placed, file=4000)
     first = sorted(name for name in files if name.startswith("store/commitlog/"))[0]
@@ -327,7 +327,7 @@ def test_messages_older_than_the_log_were_not_said(tmp_path: Path) -> None:
     assert (done.older, done.exported.is_damaged) == (gone, False)
     page = Path(done.page).read_text(encoding="utf-8")
     assert f"- **Older than the log:** {gone} records of 3 topics that queues still name. They expired or were removed" in page
-    assert "- **Lost:** nothing else was found to be lost." in page
+    assert "- **Lost:** no other loss found." in page
     ended = run("rescue", root, tmp_path / "again")
     assert f"queues name {gone} records older than the log, which expired or were removed\n" in ended.err
     doctor = run("doctor", root).out

@@ -267,7 +267,7 @@ def test_the_page_and_its_numbers(store: Path, tmp_path: Path) -> None:
     assert facts["messages"] == done.plan.messages == 796
     assert facts["lost_messages"] == sum(each["lost"] for each in facts["queues"]) == 4
     assert "**Survived:** 796 messages" in page
-    assert "**May a broker be started on the damaged store?** better not: it would cut the log at offset " in page
+    assert "**Is it safe to start a broker on the damaged store?** better not: it would truncate the log at offset " in page
     assert facts["start"]["answer"] == "better not"
     assert json.loads(json.dumps(nr.open(store).repair(tmp_path / "other", dry_run=True).to_dict())) == facts
     assert not (tmp_path / "other").exists()

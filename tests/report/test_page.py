@@ -195,8 +195,8 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
 def test_the_page_begins_with_whether_a_broker_may_be_started() -> None:
     damage, clean = facts_of(damaged()), facts_of(healthy()[1])
     begins = {
-        "en": "May a broker be started on it? better not: it would cut the log at offset",
-        "zh": "可以在其上启动 broker 吗？最好不要：",
+        "en": "Is it safe to start a broker on this store? better not: it would truncate the log at offset",
+        "zh": "可以在此存储上启动 broker 吗？最好不要：",
     }
     for language in LANGUAGES:
         page = page_of(damage, language)

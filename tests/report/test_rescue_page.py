@@ -23,8 +23,8 @@ NAMES = (*HOSTILE, "<script>alert(1)</script>", "</style>", "&amp;", "`code`", '
 TAGS = "html head meta title style body header h1 h2 p dl dt dd nav ul ol li a main section div table thead tbody tr th td bdi code pre"
 ATTRIBUTES = "charset name content http-equiv lang class aria-label href id scope"
 WARNINGS = {
-    "en": ("May a broker be started on it?", "better not: it would cut the log at offset ", " "),
-    "zh": ("可以在其上启动 broker 吗？", "最好不要：它会在偏移量 ", ""),
+    "en": ("Is it safe to start a broker on this store?", "better not: it would truncate the log at offset ", " "),
+    "zh": ("可以在此存储上启动 broker 吗？", "最好不要：它会在偏移量 ", ""),
 }
 """Its label, its text, and what is between them."""
 
@@ -103,7 +103,7 @@ def test_the_same_document_gives_the_same_page() -> None:
     )
     html = rescue_page(page, "en")
     assert html == rescue_page(page, "en")
-    assert f'<p class="warning">May a broker be started on it? {Said("start dledger").text()}</p>' in html
+    assert f'<p class="warning">Is it safe to start a broker on this store? {Said("start dledger").text()}</p>' in html
     assert '<td class="number">1,234</td>' in html
     assert "<bdi>a`b</bdi>" in html
     assert ">x`y</td>" in html
