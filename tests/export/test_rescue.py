@@ -86,8 +86,8 @@ def test_the_page_says_what_a_broker_would_keep(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "rescue.md").read_text()
     offset = log.placed[1].offset
     assert (
-        f"- **Is it safe to start a broker on this store?** better not: it would truncate the log at offset {offset:,} and delete 38 messages after it"
-        in page
+        "- **Is it safe to start a broker on this store?** "
+        f"better not: it would truncate the log at offset {offset:,} and delete 38 messages after it" in page
     )
     assert "1. Rename the folder of the store" in page
     assert "It then keeps only 1 message, and deletes the others from the copy." in page
