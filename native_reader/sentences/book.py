@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from native_reader.sentences.codes import CODES, SEVERITIES
-from native_reader.sentences.diff import DIFF
 from native_reader.sentences.doctor import DOCTOR
 from native_reader.sentences.losses import LOSSES
 from native_reader.sentences.refusals import REFUSALS
@@ -13,7 +12,7 @@ from native_reader.sentences.repair import REPAIR
 from native_reader.sentences.rescue import RESCUE
 from native_reader.sentences.results import DISK, RESULTS
 from native_reader.sentences.start import START
-from native_reader.sentences.verify import VERIFY
+from native_reader.sentences.verify import DIFF, VERIFY
 
 JOINTS = {
     "text": ("{text}", "{text}"),

@@ -11,9 +11,8 @@ from typing import Any, TextIO
 
 import native_reader as nr
 from native_reader.export.target import refuse_inside
-from rmqstore.report.brokers_page import page_of_brokers
 from rmqstore.report.metrics import metrics_text
-from rmqstore.report.page import page_of
+from rmqstore.report.page import page_of, page_of_brokers
 
 Names = Mapping[str, str]
 """The name of each store's broker, by the URI of the store."""

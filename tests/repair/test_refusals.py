@@ -20,7 +20,7 @@ from native_reader.repair import disk, proof, repair
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import Reading
-from native_reader.repair.refusals import SENTENCES
+from native_reader.sentences.refusals import REFUSALS
 from native_reader.storage.broker_conf import FileSizes, file_sizes
 from native_reader.storage.store import UNFINISHED, StoreFiles
 from native_reader.testing import CommitLog, Message, encode
@@ -254,7 +254,7 @@ def test_the_proof_reads_what_no_whole_record_has(store: Path, tmp_path: Path, m
 
 
 def test_every_sentence_says_what_to_do() -> None:
-    for kind, sentence in SENTENCES.items():
+    for kind, (sentence, _) in REFUSALS.items():
         assert "\n" not in sentence, kind
         assert sentence.replace("{near}", "").count(". ") >= 1 or ": " in sentence, kind
 

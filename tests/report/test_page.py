@@ -24,17 +24,17 @@ from native_reader.facts.log_facts import DAY, HOUR
 from native_reader.facts.seen import MOST_PLACES
 from native_reader.facts.table_facts import FirstFindings
 from native_reader.plan.lost import Missing
+from native_reader.start import question
 from native_reader.storage.protocol import Disk
 from native_reader.sums import MOST_GROUPS
 from native_reader.testing.records import Message, pack_properties
 from native_reader.text import share_of, size_of
 from rmqstore.report.blocks import TOP
-from rmqstore.report.brokers_page import page_of_brokers
 from rmqstore.report.damage_section import findings_sentence
 from rmqstore.report.file import write_report
 from rmqstore.report.frame import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
 from rmqstore.report.markup import escaped, shortened
-from rmqstore.report.page import page_of
+from rmqstore.report.page import page_of, page_of_brokers
 from rmqstore.report.texts import TEXTS
 from rmqstore.report.words import Words
 from rmqstore.text import LANGUAGES
@@ -206,7 +206,7 @@ def test_the_page_begins_with_whether_a_broker_may_be_started() -> None:
         assert "rmqstore rescue STORE FOLDER" in page
         whole = page_of(clean, language)
         assert '<div class="warning">' not in whole
-        assert TEXTS["may_start"][LANGUAGES.index(language)].format(answer={"en": "yes", "zh": "可以"}[language]) in checked(whole).text
+        assert question().text(language) + {"en": " yes", "zh": "可以"}[language] in checked(whole).text
 
 
 def test_the_page_says_what_frees_space() -> None:

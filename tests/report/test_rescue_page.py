@@ -17,6 +17,7 @@ from support.stores import files_of, log_of, message, on_disk
 import native_reader as nr
 from native_reader.markdown import Document, Items, Lines, Result, Results, Section, Table, lines_of
 from native_reader.sentences import LANGUAGES, Said, say
+from native_reader.start import question
 from rmqstore.report.rescue_page import rescue_page
 
 NAMES = (*HOSTILE, "<script>alert(1)</script>", "</style>", "&amp;", "`code`", '" onload="alert(1)', "a{count}", "订单", "http://evil")
@@ -95,7 +96,7 @@ def test_the_same_document_gives_the_same_page() -> None:
     rows = [("a`b", 1234, None, say("text", text="x`y")), ("", 1, None, say("step start"))]
     page = Document(
         say("rescue of", stores=say("empty store")),
-        [Results([Result(say("result start"), say("start dledger"), is_warning=True), Result(say("result lost"), say("nothing lost"))])],
+        [Results([Result(question(), say("start dledger"), is_warning=True), Result(say("result lost"), say("nothing lost"))])],
         [
             Section(say("title check"), [Table([say("column topic")] * 4, rows)]),
             Section(say("title next"), [Lines([say("how to serve")]), Items([say("step rename")], is_numbered=True)]),
