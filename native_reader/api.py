@@ -317,10 +317,9 @@ class Store:
             'better not'
         """
         from native_reader.doctor import diagnose
-        from native_reader.start.answer import reserved_of
 
         files, reading = self._one("a diagnosis"), _checked("diagnose", _OF_WHOLE_STORES, options)
-        return diagnose(files, reading, reserved_of(file_reserved_time, self._broker_conf))
+        return diagnose(files, reading, self._reserved_hours(file_reserved_time))
 
     def report(
         self,
@@ -361,19 +360,14 @@ class Store:
             (True, True)
         """
         from native_reader.broker.identity import configured_identity
-        from native_reader.doctor import oldest_version
         from native_reader.facts.gather import gather, settings_of
-        from native_reader.start.answer import reserved_of
 
         files, reading = self._one("a report"), _checked("report", _OF_WHOLE_STORES, options)
         how = {"verify": verify, "jobs": whole("jobs", jobs, 1, MOST_JOBS), "progress": progress, "options": reading}
         how["summary"] = MessageOptions(summary=summary).values["summary"]
-        of_broker = {
-            "reserved": reserved_of(file_reserved_time, self._broker_conf),
-            "configured": configured_identity(self._broker_conf),
-        }
+        of_broker = {"reserved": self._reserved_hours(file_reserved_time), "configured": configured_identity(self._broker_conf)}
         settings = settings_of(files, now, time_zone, disk_free, **of_broker, **how)
-        return gather(files, settings, oldest_version(files))
+        return gather(files, settings)
 
     def rescue(
         self, /, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None,
@@ -411,6 +405,7 @@ class Store:
             jobs=jobs,
             progress=progress,
             max_read_rate=max_read_rate,
+            reserved_hours=self._reserved_hours(),
             language=one_of_words("language", language, LANGUAGES),
             html=html,
         )
@@ -465,7 +460,7 @@ class Store:
 
         kept = one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful)
         choices = Choices(*kept, one_of_words("holes", holes, HOLES), flag("single", single))
-        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices)
+        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         return repair(self._one("a repair"), path, how, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
     def repair_refusal(self) -> str | None:
@@ -521,7 +516,7 @@ class Store:
         from native_reader.repair.repair import repair
 
         choices = Choices(topics=tuple(dict.fromkeys(texts("topic", topic))))
-        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices)
+        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         return repair(self._one("an extract"), path, how, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
     def index(self, /, path: LocalPath, *, progress: Watch = False, max_read_rate: int | str | None = None) -> Indexed:
@@ -555,6 +550,12 @@ class Store:
     def _sizes(self) -> FileSizes | None:
         """What the broker's configuration says about the sizes of its files, if it is given."""
         return None if self._broker_conf is None else file_sizes(uri_of(self._broker_conf))
+
+    def _reserved_hours(self, given: int | None = None) -> int:
+        """For how many hours the broker keeps a segment: as given, as its configuration says, or its default."""
+        from native_reader.start.answer import reserved_of
+
+        return reserved_of(given, self._broker_conf)
 
     def _one(self, what: str) -> StoreFiles:
         """The only store."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from time import time_ns
 from typing import Any
 
 from native_reader.arrivals import newest
 from native_reader.broker.config_files import config_text, damaged_files
 from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
+from native_reader.broker.versions import oldest_version
 from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
@@ -19,7 +19,7 @@ from native_reader.options import MessageOptions
 from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
-from native_reader.start import Start, may_start
+from native_reader.start import Start, answer_for
 from native_reader.start.answer import RESERVED
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
@@ -28,25 +28,6 @@ from native_reader.tables import TABLES
 from native_reader.text import names_of, size_of
 
 LENIENT: Mapping[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
-_SIGNS = (
-    ("5.5.0", "checkpoint", "dispatched_offset"),
-    ("5.5.0", "store", "consumequeue_rocksdb"),
-    ("5.4.0", "config", "metadata"),
-    ("5.4.0", "store", "rocksdbstore"),
-    ("5.3.2", "store", "kvStore"),
-    ("5.1.1", "checkpoint", "confirmed_offset"),
-    ("5.0.0", "checkpoint", "master_flushed_offset"),
-    ("5.3.2", "config", "rdb"),
-    ("5.1.4", "config", "topics"),
-    ("5.2.0", "config", "transactionMetrics"),
-    ("5.0.0", "config", "timercheck"),
-    ("5.0.0", "config", "consumerOrderInfo.json"),
-    ("4.9.3", "config", "lmqConsumerOffset.json"),
-    ("5.2.0", "consumequeue", "CURRENT"),
-    ("5.0.0", "store", "batchconsumequeue"),
-)
-"""What shows that a broker is of that version or later: where, and the column or file name, which is also the kind of its sentence."""
-
 _COLUMNS = "topic", "type", "state", "found", "details", "expired"
 _STATES = {"ahead": True, "behind": False, "orphaned": False}
 """States of queues that are odd: whether each is a finding."""
@@ -128,20 +109,12 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
     if LOG in found.facts and reserved_hours is not None:
-        version, end = found.facts.get(STORE, {}).get("version_at_least"), found.facts[LOG]["end_offset"]
-        rate, now = MessageOptions(**options).projection().max_read_rate, time_ns() // 1_000_000
-        found.start = may_start(files, version, end, now=now, reserved_hours=reserved_hours, max_read_rate=rate)
+        found.start = answer_for(files, found.facts[LOG]["end_offset"], reserved_hours, options.get("max_read_rate"))
     if files.uri.endswith(UNFINISHED):
         found.losses.append(say("unfinished"))
     if files.strays:
         found.losses.append(say("strays", names=", ".join(files.strays)))
     return found
-
-
-def oldest_version(files: StoreFiles) -> str | None:
-    """The oldest version of RocketMQ that can have written the store; None if nothing shows one."""
-    version: str | None = _Examination(files, {}, Diagnosis()).store()["version_at_least"]
-    return version
 
 
 class _Examination:
@@ -153,18 +126,13 @@ class _Examination:
 
     def store(self) -> Facts:
         """The oldest version that can have written the store, with the signs of it; null if nothing shows it."""
-        files = self._files
-        places = {"store": files.uri, "config": files.config, "consumequeue": files.consume_queue}
-        names = {place: {entry.name for entry in list_if_possible(uri)} for place, uri in places.items() if uri is not None}
         try:
             self._checkpoint = next(self._table("checkpoint"), {})
         except OSError as error:  # of the storage
             self._found.losses.append(say("not examined", part="checkpoint", reason=str(error)))
-        names["checkpoint"] = {name for name, value in self._checkpoint.items() if value is not None}
-        seen = [(version, name) for version, place, name in _SIGNS if name in names.get(place, ())]
-        latest = max((version for version, _ in seen), key=_numbers, default=None)
-        signs = self._found.words[STORE] = [Said(name) for version, name in seen if version == latest]
-        return {"uri": files.uri, "version_at_least": latest, "because": [sign.text() for sign in signs]}
+        version, names = oldest_version(self._files)
+        signs = self._found.words[STORE] = list(map(Said, names))
+        return {"uri": self._files.uri, "version_at_least": version, "because": [sign.text() for sign in signs]}
 
     def log(self) -> Facts:
         """The segments, the times of the first and the last record, and what is missing."""
@@ -304,10 +272,6 @@ class _Examination:
         options = MessageOptions(**{**self._options, "columns": columns})
         for batch in TableScan(TABLES[name], (self._files,), options).to_batches():
             yield from batch.to_pylist()
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
 
 
 def _at(place: str, row: Facts) -> Said:

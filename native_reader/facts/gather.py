@@ -31,7 +31,7 @@ from native_reader.predicate.sql import moment_zone
 from native_reader.records.damages import Damages
 from native_reader.scan.progress import Watch
 from native_reader.sides.deleted import DeletedInAll
-from native_reader.start import Start, may_start
+from native_reader.start import Start, answer_for
 from native_reader.start.answer import RESERVED
 from native_reader.storage.local import LocalPath
 from native_reader.storage.protocol import Disk
@@ -177,11 +177,10 @@ def settings_of(files: StoreFiles, now: Instant | None, time_zone: str, disk_fre
     return ReportSettings(moment, zone, time_zone, free, disk, **others)
 
 
-def gather(files: StoreFiles, settings: ReportSettings, version: str | None = None) -> Facts:
+def gather(files: StoreFiles, settings: ReportSettings) -> Facts:
     """Read the store. The log is read once, and of it once more what waits, is undecided or dead; with `verify`, all of it twice.
 
     What a summary covers is not read, but for messages in batches and those that wait, are undecided or dead.
-    `version`: the oldest that can have written the store, if something shows it.
     """
     tables = Tables(files, settings.jobs, settings.options, settings.progress)
     log = read_log(tables, settings.now, settings.shift, settings.summary)
@@ -202,14 +201,12 @@ def gather(files: StoreFiles, settings: ReportSettings, version: str | None = No
         attempt(partial(read_dead, seen=log.seen), tables),
         attempt(read_findings, tables) if settings.verify else None,
         attempt(read_older, tables),
-        attempt(partial(_start, settings=settings, version=version, end=request.ends[files.uri].offset, damage=log.damage), tables),
+        attempt(partial(_start, settings=settings, end=request.ends[files.uri].offset, damage=log.damage), tables),
     )
 
 
-def _start(tables: Tables, settings: ReportSettings, version: str | None, end: int, damage: Damages) -> Start:
-    rate = MessageOptions(**settings.options).projection().max_read_rate
-    now = settings.now // 1000
-    return may_start(tables.files, version, end, damage, now=now, reserved_hours=settings.reserved, max_read_rate=rate)
+def _start(tables: Tables, settings: ReportSettings, end: int, damage: Damages) -> Start:
+    return answer_for(tables.files, end, settings.reserved, settings.options.get("max_read_rate"), damage, now=settings.now // 1000)
 
 
 def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedInLog:

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from time import time_ns
 
 import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.settings import Topics
-from native_reader.doctor import oldest_version
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
@@ -32,8 +30,7 @@ from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import is_controlled, refuse_kinds, refuse_topics
 from native_reader.repair.survey import WANTED, Run, Survey, Survivors
 from native_reader.sides.index import index_files
-from native_reader.start import Start, may_start
-from native_reader.start.answer import RESERVED
+from native_reader.start import Start, answer_for
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
@@ -181,7 +178,7 @@ def plan_repair(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -
     lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
-        files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end),
+        files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end, how),
         tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale and not clears, _was_stopped(files),
         index_shape(files, how.sizes), how.choices,
     )  # fmt: skip
@@ -197,11 +194,11 @@ def _surveyed(files: StoreFiles, old: OldQueues, how: Reading, kept: KeptKeys | 
     return survey
 
 
-def _starting(files: StoreFiles, survey: Survey, end: int) -> Future[Start]:
-    damage, now = Damages.of(survey.wrong.damage or survey.reader.run.report.damage), time_ns() // 1_000_000
+def _starting(files: StoreFiles, survey: Survey, end: int, how: Reading) -> Future[Start]:
+    damage = Damages.of(survey.wrong.damage or survey.reader.run.report.damage)
     thread = ThreadPoolExecutor(1)
     try:
-        return thread.submit(lambda: may_start(files, oldest_version(files), end, damage, checksums=True, now=now, reserved_hours=RESERVED))
+        return thread.submit(answer_for, files, end, how.reserved_hours, how.max_read_rate, damage, checksums=True)
     finally:
         thread.shutdown(wait=False)
 

@@ -14,6 +14,7 @@ from native_reader.layout.record import Records as RecordParts
 from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.scan.progress import Watch
+from native_reader.start.answer import RESERVED
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
@@ -44,6 +45,8 @@ class Reading(NamedTuple):
     sizes: FileSizes | None = None
     """What the broker's configuration says; None if it is not given."""
     choices: Choices = Choices()
+    reserved_hours: int = RESERVED
+    """After them, a broker deletes a segment."""
 
     def options(self, columns: Sequence[str], **more: Any) -> MessageOptions:
         """To read all whole messages that the repair keeps, apart from those that it doubts. `more`: other options."""

@@ -6,13 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from time import time_ns
 from typing import Any
 
 import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
-from native_reader.doctor import LOG, STORE, Diagnosis, diagnose
+from native_reader.doctor import LOG, diagnose
 from native_reader.errors import ExportError, OptionError, StoreError, Warned
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
@@ -24,8 +23,7 @@ from native_reader.rescue.page import Checked, RescueFacts, page_of, shown_losse
 from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, verbatim
-from native_reader.start import Start, may_start
-from native_reader.start.answer import RESERVED
+from native_reader.start import Start, answer_for
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
@@ -76,16 +74,19 @@ class Rescued:
 
 def rescue(
     files: StoreFiles, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None,
-    language: str = ENGLISH, html: Write | None = None,
+    reserved_hours: int, language: str = ENGLISH, html: Write | None = None,
 ) -> Rescued:  # fmt: skip
-    """Write all readable messages, and a page about what was saved and lost, to the folder `path`. `Store.rescue` says more."""
+    """Write all readable messages, and a page about what was saved and lost, to the folder `path`. `Store.rescue` says more.
+
+    `reserved_hours`: after them, a broker deletes a segment.
+    """
     warned, folder = Warned(_MOST_WARNINGS), Target(path, (files,))
     try:
         with warned, folder:
             if others := set(folder.other_names()) - {MESSAGES, PAGE, HTML_PAGE, QUEUES, FINDINGS}:
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
-            found = _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warned)
+            found = _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warned, reserved_hours=reserved_hours)
             _write_pages(folder, page_of(found), language, html)
             folder.remove_temporary_folder()
             return _result(folder, found)
@@ -95,7 +96,9 @@ def rescue(
         raise ExportError(f"{folder.path}: could not write: {error}. Start the same rescue again to continue it") from error
 
 
-def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running: dict[str, Any], warned: Warned) -> RescueFacts:
+def _rescue(
+    files: StoreFiles, folder: Target, reading: dict[str, Any], running: dict[str, Any], warned: Warned, *, reserved_hours: int
+) -> RescueFacts:
     diagnosis = diagnose(files, {"ignore_missing_files": True, **reading}, None)  # asked at the end, when all damage is known
     messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **_LENIENT, **reading))
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
@@ -112,17 +115,11 @@ def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running:
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
     warnings = [each if isinstance(each, Said) else verbatim(text) for text, each in zip(warned.texts, warned.said, strict=True)]
-    start = _start(files, diagnosis, exported, MessageOptions(**reading).projection().max_read_rate)
+    start = None
+    if LOG in diagnosis.facts:
+        end, damage = dict(exported.ends)[files.uri], Damages.of(exported.report.damage)
+        start = answer_for(files, end, reserved_hours, reading.get("max_read_rate"), damage, checksums=True)
     return RescueFacts(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warnings, start, datetime.now(UTC))
-
-
-def _start(files: StoreFiles, diagnosis: Diagnosis, exported: Exported, rate: int | None) -> Start | None:
-    """Whether a broker may be started; None if nothing is known of the log."""
-    if LOG not in diagnosis.facts:
-        return None
-    version, end = diagnosis.facts.get(STORE, {}).get("version_at_least"), dict(exported.ends)[files.uri]
-    damage, now = Damages.of(exported.report.damage), time_ns() // 1_000_000
-    return may_start(files, version, end, damage, checksums=True, now=now, reserved_hours=RESERVED, max_read_rate=rate)
 
 
 def _write_pages(folder: Target, page: Document, language: str, html: Write | None) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from time import time_ns
 from typing import Any
 
 from native_reader.broker.config_files import BACKUP, config_text
 from native_reader.broker.databases import has_settings
-from native_reader.checks import whole
+from native_reader.broker.versions import numbers_of, oldest_version
+from native_reader.checks import Size, whole
 from native_reader.log.recovery import Line, first_store_time
+from native_reader.options import MessageOptions
 from native_reader.records.damages import Damages
 from native_reader.sentences import Said, say
 from native_reader.start.loading import Refusals
@@ -64,6 +67,26 @@ class Start:
         return {"answer": self.outcome, "reasons": reasons, "unread_before": self.unread_before}
 
 
+def answer_for(
+    files: StoreFiles,
+    end: int,
+    reserved_hours: int,
+    max_read_rate: Size | None,
+    damage: Damages | None = None,
+    *,
+    checksums: bool = False,
+    now: int | None = None,
+) -> Start:
+    """The answer as each command gives it: for all versions that the store can be of.
+
+    `reserved_hours`: see `reserved_of`. `max_read_rate`: as the option. `now`: by default the current time. The others: see `may_start`.
+    """
+    version, _ = oldest_version(files)
+    rate = MessageOptions(max_read_rate=max_read_rate).projection().max_read_rate
+    moment = time_ns() // 1_000_000 if now is None else now
+    return may_start(files, version, end, damage, checksums=checksums, now=moment, reserved_hours=reserved_hours, max_read_rate=rate)
+
+
 def may_start(
     files: StoreFiles,
     version: str | None,
@@ -106,12 +129,8 @@ def may_start(
 
 def _lines_since(version: str | None) -> tuple[Line, ...]:
     """The brokers of that version or later."""
-    least = _numbers(version or "0")
-    return tuple(line for line in Line if line.value[1] is None or _numbers(line.value[1]) >= least)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
+    least = numbers_of(version or "0")
+    return tuple(line for line in Line if line.value[1] is None or numbers_of(line.value[1]) >= least)
 
 
 def _unknown_topics(files: StoreFiles) -> Iterator[Said]:

@@ -65,8 +65,7 @@ def test_it_is_asked_once_whether_a_broker_may_be_started_and_at_the_given_rate(
         asked.append(named["max_read_rate"])
         return may_start(*of, **named)
 
-    for module in ("doctor", "rescue.rescue"):
-        monkeypatch.setattr(f"native_reader.{module}.may_start", asks)
+    monkeypatch.setattr("native_reader.start.answer.may_start", asks)
     done = nr.open(damaged(tmp_path, log_of(40))).rescue(tmp_path / "out", max_read_rate="100m")
     assert asked == [100 << 20]
     assert done.start is not None

@@ -1,0 +1,125 @@
+"""Each command gives the same answer to whether a broker may be started, and reads for it at the given rate."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from support.command_line import run
+from support.golden import unpack
+from support.own_stores import STORES
+from support.store_damages import wrong_magic
+
+import native_reader as nr
+from native_reader.scan.read import Reading
+from native_reader.start import BUT, YES, Start, question, recovered
+from native_reader.start.recovered import RecoveredLog
+from native_reader.storage.store import Segment
+from native_reader.storage.window import ReadRate
+
+RATE = 1 << 30
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    """A store without damage. Its messages are older than the default of `fileReservedTime`."""
+    return unpack("4.9.7-kinds", tmp_path, STORES).root
+
+
+def conf_of(store: Path, hours: int) -> Path:
+    conf = store.parent / "broker.conf"
+    conf.write_text(f"storePathRootDir={store}\nfileReservedTime={hours}\n")
+    return conf
+
+
+def answers_of(store: nr.Store, folder: Path) -> list[Any]:
+    return [
+        store.diagnose().start,
+        store.report().start,
+        store.rescue(folder / "rescued").start,
+        store.repair(folder / "repaired", dry_run=True).plan.start,
+        store.extract(folder / "extracted", "Plain", dry_run=True).plan.start,
+    ]
+
+
+def test_each_method_goes_by_the_retention_of_the_brokers_configuration(whole: Path, tmp_path: Path) -> None:
+    """Rescue and repair said that a broker deletes segments which its configuration keeps."""
+    kept = nr.open(whole, broker_conf=str(conf_of(whole, 900_000)))
+    assert [(each.outcome, each.reasons) for each in answers_of(kept, tmp_path / "kept")] == [(YES, ())] * 5
+    first, *others = answers_of(nr.open(whole), tmp_path / "default")
+    assert (first.outcome, dict(first.reasons[0].said.values)["hours"]) == (BUT, 72)
+    assert others == [first] * 4
+
+
+def test_each_command_goes_by_the_retention_of_the_brokers_configuration(whole: Path, tmp_path: Path) -> None:
+    conf = ("--broker-conf", conf_of(whole, 900_000))
+    (doctor,) = run("doctor", *conf, "--json").rows
+    run("report", *conf, "-o", tmp_path / "report.html")
+    run("rescue", *conf, "-o", tmp_path / "rescued")
+    repair = run("repair", *conf, tmp_path / "repaired", "--dry-run", "--json")
+    extract = run("extract", whole, "Plain", tmp_path / "extracted", *conf, "--dry-run", "--json")
+    assert json.loads(repair.out)["start"] == json.loads(extract.out)["start"] == doctor["start"]
+    assert doctor["start"]["answer"] == YES
+    assert f"{question().text()} yes<" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"- **{question().text()}** yes\n" in (tmp_path / "rescued" / "rescue.md").read_text(encoding="utf-8")
+
+
+class Limits:
+    """The rates of the reads for the answer, and the bytes that these rates saw."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rates = list[int]()
+        self.bytes = self.reads = 0
+        self._thread = threading.local()
+        limits, read = self, RecoveredLog._reading
+
+        class Limit(ReadRate):
+            def __init__(self, rate: int) -> None:
+                super().__init__(rate)
+                self._is_for_answer = getattr(limits._thread, "is_for_answer", False)
+                limits.rates += [rate] * self._is_for_answer
+
+            def spend(self, count: int) -> None:
+                super().spend(count)
+                limits.bytes += count * self._is_for_answer
+
+        def reading(log: RecoveredLog, segment: Segment, *, verify_crc: bool) -> Reading:
+            limits.reads += 1
+            limits._thread.is_for_answer = True
+            try:
+                return read(log, segment, verify_crc=verify_crc)
+            finally:
+                limits._thread.is_for_answer = False
+
+        monkeypatch.setattr(recovered.RecoveredLog, "_reading", reading)
+        monkeypatch.setattr("native_reader.scan.read.ReadRate", Limit)
+
+
+def rescued(store: nr.Store, folder: Path) -> Start | None:
+    return store.rescue(folder / "new", max_read_rate=RATE).start
+
+
+def repaired(store: nr.Store, folder: Path) -> Start:
+    return store.repair(folder / "new", dry_run=True, max_read_rate=RATE).plan.start
+
+
+def extracted(store: nr.Store, folder: Path) -> Start:
+    return store.extract(folder / "new", "Plain", dry_run=True, max_read_rate=RATE).plan.start
+
+
+@pytest.mark.parametrize("face", [rescued, repaired, extracted], ids=lambda face: face.__name__)
+def test_it_reads_for_the_answer_at_the_given_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, face: Callable[[nr.Store, Path], Start | None]
+) -> None:
+    """Repair and extract read for it at full speed."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    wrong_magic(store, Random(1))
+    limits = Limits(monkeypatch)
+    assert face(nr.open(store), tmp_path) is not None
+    assert limits.rates == [RATE] * limits.reads != []
+    assert limits.bytes >= 65536
