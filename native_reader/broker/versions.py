@@ -26,8 +26,8 @@ _SIGNS = (
 """What shows that a broker is of that version or later: where, and the field or file name, which is also the kind of its sentence."""
 
 
-def numbers_of(version: str) -> tuple[int, ...]:
-    """The version as numbers, which compare as versions do."""
+def version_key(version: str) -> tuple[int, ...]:
+    """What versions are compared by."""
     return tuple(map(int, version.split(".")))
 
 
@@ -43,5 +43,5 @@ def oldest_version(files: StoreFiles) -> tuple[str | None, tuple[str, ...]]:
     }
     names["checkpoint"] = {name for name, offset in offsets.items() if offset}
     seen = [(version, name) for version, place, name in _SIGNS if name in names.get(place, ())]
-    oldest = max((version for version, _ in seen), key=numbers_of, default=None)
+    oldest = max((version for version, _ in seen), key=version_key, default=None)
     return oldest, tuple(name for version, name in seen if version == oldest)

@@ -17,11 +17,13 @@ to 5.4 go by the queues after a crash too.
 from __future__ import annotations
 
 import zlib
-from enum import Enum
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from native_reader.broker.progress import checkpoint_of
+from native_reader.broker.versions import version_key
 from native_reader.layout.begin import number
 from native_reader.layout.record import (
     LONGEST_HEAD,
@@ -45,57 +47,143 @@ _MOST_FILES = 10
 _POSITIVE = 0x7FFFFFFF
 
 
-class Line(Enum):
-    """Versions of RocketMQ that start in the same way: the first of them, and the last."""
-
-    V4 = "4.0.0", "4.9.9"
-    V50 = "5.0.0", "5.3.1"
-    V532 = "5.3.2", "5.4.9"
-    V55 = "5.5.0", None
+Begins = Callable[[StoreFiles, int], int]
+"""Where checking begins. Takes a store with segments, and where the last record with a queue entry ends."""
 
 
-def recovery_begins(store: StoreFiles, line: Line = Line.V50, reached: int = -1, *, in_rocksdb: bool = False) -> int:
-    """The first offset that a broker of that line checks when it starts on that store.
+def _third_last(store: StoreFiles, reached: int) -> int:
+    return store.segments[-min(_CLEAN_FILES, len(store.segments))].base
 
-    A store does not say which version will start on it. The oldest lines usually check most. `reached`: where the last record
-    with a queue entry ends, for the later ones; -1 if no queue has entries. `in_rocksdb`: all queues are in a database.
-    """
-    segments = store.segments
-    if not segments:
-        return 0
-    crashed = has_abort(store)
-    if line is Line.V55:
-        return _first_of_v55(store, reached, crashed=crashed, in_rocksdb=in_rocksdb)
-    if not crashed and line is not Line.V532:
-        return segments[-min(_CLEAN_FILES, len(segments))].base
-    if not crashed or in_rocksdb:
-        return max((segment.base for segment in segments if segment.base <= reached), default=segments[0].base)
+
+def _by_queues(store: StoreFiles, reached: int) -> int:
+    return max((segment.base for segment in store.segments if segment.base <= reached), default=store.segments[0].base)
+
+
+def _by_times(store: StoreFiles, reached: int) -> int:
     checkpoint = checkpoint_of(store.uri)
     flushed = min(checkpoint.flushed_time, checkpoint.dispatched_time) - _SAFETY_MS
-    older = [segment.base for segment in segments if 0 < first_store_time(segment) <= flushed]
-    return max(older, default=segments[0].base)
+    older = [segment.base for segment in store.segments if 0 < first_store_time(segment) <= flushed]
+    return max(older, default=store.segments[0].base)
 
 
-def has_abort(store: StoreFiles) -> bool:
-    """Whether the file is there that a broker makes when it starts, and deletes when it stops."""
-    return storage_of(store.uri).entry(f"{store.uri}/abort") is not None
+def _of_ten_by_queues(store: StoreFiles, reached: int) -> int:
+    return _newest_of_ten(store, lambda offset, time: offset <= reached)
 
 
-def _first_of_v55(store: StoreFiles, reached: int, *, crashed: bool, in_rocksdb: bool) -> int:
+def _of_ten_by_checkpoint(store: StoreFiles, reached: int) -> int:
     checkpoint = checkpoint_of(store.uri)
-    limit, by_time = reached, False
-    if crashed and not in_rocksdb:
-        limit, by_time = checkpoint.dispatched, checkpoint.dispatched <= 0
+    if checkpoint.dispatched > 0:
+        return _newest_of_ten(store, lambda offset, time: offset <= checkpoint.dispatched)
+    return _newest_of_ten(store, lambda offset, time: time <= checkpoint.dispatched_time)
+
+
+def _newest_of_ten(store: StoreFiles, fits: Callable[[int, int], bool]) -> int:
+    """The newest of the last files with a whole first record whose offset and store time fit; the oldest of them if none has one."""
     tried = store.segments[-_MOST_FILES:]
     for segment in reversed(tried):
         with Window(segment, LONGEST_HEAD, past_unreadable=True) as window:
             if not _accepted(window, 0, segment.frame):
                 continue
             head = head_at(window, 0)
-        time, offset = int(head["store_timestamp"]), int(head["physical_offset"])
-        if time and (time <= checkpoint.dispatched_time if by_time else offset <= limit):
+        if head["store_timestamp"] and fits(int(head["physical_offset"]), int(head["store_timestamp"])):
             return segment.base
     return tried[0].base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Versions of RocketMQ that start in the same way, and what they do."""
+
+    span: str
+    """The versions, as people write them."""
+    last: str | None
+    """The last of them; None for the newest."""
+    stopped: Begins
+    """Where it begins to check the log if the broker before it stopped cleanly."""
+    killed: Begins
+    """Where it begins if not."""
+    killed_in_rocksdb: Begins
+    """Where it begins then with all queues in a database."""
+    requeues_all: bool
+    """Whether, stopped cleanly and without queues, it makes them again from the whole log, not only from what it checks."""
+    refuses_folders: bool
+    """Whether a folder among the segments stops it."""
+    refuses_empty: bool
+    """Whether an empty last segment stops it."""
+    checks_queue_types: bool
+    """Whether queues of another kind than that of their topic stop it."""
+
+
+LINES = (
+    Line(
+        span="4.x",
+        last="4.9.9",
+        stopped=_third_last,
+        killed=_by_times,
+        killed_in_rocksdb=_by_queues,
+        requeues_all=True,
+        refuses_folders=True,
+        refuses_empty=True,
+        checks_queue_types=False,
+    ),
+    Line(
+        span="5.0.0–5.3.1",
+        last="5.3.1",
+        stopped=_third_last,
+        killed=_by_times,
+        killed_in_rocksdb=_by_queues,
+        requeues_all=True,
+        refuses_folders=False,
+        refuses_empty=True,
+        checks_queue_types=True,
+    ),
+    Line(
+        span="5.3.2–5.4.x",
+        last="5.4.9",
+        stopped=_by_queues,
+        killed=_by_times,
+        killed_in_rocksdb=_by_queues,
+        requeues_all=True,
+        refuses_folders=False,
+        refuses_empty=False,
+        checks_queue_types=True,
+    ),
+    Line(
+        span="5.5.0+",
+        last=None,
+        stopped=_of_ten_by_queues,
+        killed=_of_ten_by_checkpoint,
+        killed_in_rocksdb=_of_ten_by_queues,
+        requeues_all=False,
+        refuses_folders=False,
+        refuses_empty=False,
+        checks_queue_types=True,
+    ),
+)
+"""From the oldest to the newest."""
+
+
+def lines_since(version: str) -> tuple[Line, ...]:
+    """The brokers of that version or later."""
+    least = version_key(version)
+    return tuple(line for line in LINES if line.last is None or version_key(line.last) >= least)
+
+
+def recovery_begins(store: StoreFiles, line: Line = LINES[0], reached: int = -1, *, in_rocksdb: bool = False) -> int:
+    """The first offset that a broker of that line checks when it starts on that store.
+
+    A store does not say which version will start on it. The oldest lines usually check most. `reached`: where the last record
+    with a queue entry ends, for the later ones; -1 if no queue has entries. `in_rocksdb`: all queues are in a database.
+    """
+    if not store.segments:
+        return 0
+    begins = line.stopped if not has_abort(store) else line.killed_in_rocksdb if in_rocksdb else line.killed
+    return begins(store, reached)
+
+
+def has_abort(store: StoreFiles) -> bool:
+    """Whether the file is there that a broker makes when it starts, and deletes when it stops."""
+    return storage_of(store.uri).entry(f"{store.uri}/abort") is not None
 
 
 def recovery_stops(window: Window, position: int) -> int | None:

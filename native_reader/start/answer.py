@@ -10,14 +10,14 @@ from typing import Any
 
 from native_reader.broker.config_files import BACKUP, config_text
 from native_reader.broker.databases import has_settings
-from native_reader.broker.versions import numbers_of, oldest_version
+from native_reader.broker.versions import oldest_version
 from native_reader.checks import Size, whole
-from native_reader.log.recovery import Line, first_store_time
+from native_reader.log.recovery import Line, first_store_time, lines_since
 from native_reader.options import MessageOptions
 from native_reader.records.damages import Damages
 from native_reader.sentences import Said, say
 from native_reader.start.loading import Refusals
-from native_reader.start.reasons import CUT, EXPIRED, KINDS, Harm, Reason, by_line, span_of
+from native_reader.start.reasons import CUT, EXPIRED, KINDS, Harm, Reason, by_line
 from native_reader.start.recovered import RecoveredLog
 from native_reader.storage.broker_conf import LONGEST, reserved_hours
 from native_reader.storage.paths import uri_of
@@ -61,7 +61,7 @@ class Start:
     def to_dict(self) -> dict[str, Any]:
         """The answer for programs."""
         reasons = [
-            {"reason": each.said.kind, **dict(each.said.values), "versions": [span_of(line) for line in each.lines or self.lines]}
+            {"reason": each.said.kind, **dict(each.said.values), "versions": [line.span for line in each.lines or self.lines]}
             for each in self.reasons
         ]
         return {"answer": self.outcome, "reasons": reasons, "unread_before": self.unread_before}
@@ -110,7 +110,7 @@ def may_start(
         reserved_hours: `fileReservedTime` of the broker.
         max_read_rate: The maximum number of bytes per second.
     """
-    lines = _lines_since(version)
+    lines = lines_since(version or "0")
     if any(segment.framing != PLAIN for segment in files.segments):
         return Start(UNKNOWN, (Reason(say("dledger")),), lines)
     refusals, log = Refusals(files), RecoveredLog(files, end, damage, max_read_rate, checksums=checksums)
@@ -125,12 +125,6 @@ def may_start(
     if outcome == UNKNOWN:  # why comes first
         joined.sort(key=lambda reason: reason.harm is not Harm.UNKNOWN)
     return Start(outcome, tuple(joined), lines, log.unread_before, log.unread_before > files.min_offset)
-
-
-def _lines_since(version: str | None) -> tuple[Line, ...]:
-    """The brokers of that version or later."""
-    least = numbers_of(version or "0")
-    return tuple(line for line in Line if line.value[1] is None or numbers_of(line.value[1]) >= least)
 
 
 def _unknown_topics(files: StoreFiles) -> Iterator[Said]:

@@ -39,7 +39,7 @@ class Refusals:
         yield from self._of_all
         yield from self._segments(line)
         yield from self._of_queues
-        if line is not Line.V4:
+        if line.checks_queue_types:
             yield from self._queue_types()
 
     def _running(self) -> Iterator[Said]:
@@ -70,7 +70,8 @@ class Refusals:
         usual = _usual(segment.size for segment in self._files.segments if not segment.is_packed)
         for entries in self._of_segments.values():
             ordered = sorted(entries, key=lambda entry: entry.name)
-            yield from _of_files(ordered, usual, line, size="segment size", name="foreign file")
+            folders, empty = line.refuses_folders, line.refuses_empty
+            yield from _of_files(ordered, usual, size="segment size", name="foreign file", refuses_folders=folders, refuses_empty=empty)
 
     def _queue_files(self) -> Iterator[Said]:
         """Batch queues have files of another size than the others."""
@@ -83,7 +84,7 @@ class Refusals:
             }
             usual = _usual(entry.size for entries in listed.values() for entry in entries if entry.is_file)
             for (topic, number), entries in listed.items():
-                for said in _of_files(entries, usual, Line.V55, size="queue size", name="foreign queue file"):
+                for said in _of_files(entries, usual, size="queue size", name="foreign queue file"):
                     yield say(said.kind, **dict(said.values), topic=topic, queue=number)
                     return
 
@@ -102,14 +103,16 @@ def _usual(sizes: Iterable[int]) -> int | None:
     return max(counts, key=lambda size: (counts[size], size), default=None)
 
 
-def _of_files(entries: Sequence[DirEntry], usual: int | None, line: Line, *, size: str, name: str) -> Iterator[Said]:
-    """The first file there that is not loaded."""
+def _of_files(
+    entries: Sequence[DirEntry], usual: int | None, *, size: str, name: str, refuses_folders: bool = False, refuses_empty: bool = False
+) -> Iterator[Said]:
+    """The first file there that is not loaded. `size`, `name`: the kinds of reasons. `refuses_empty`: an empty last file."""
     for entry in entries:
         if entry.is_directory:
-            if line is Line.V4:
+            if refuses_folders:
                 yield say(name, file=entry.name)
                 return
-        elif not entry.size and entry is entries[-1] and line not in (Line.V4, Line.V50):
+        elif not entry.size and entry is entries[-1] and not refuses_empty:
             continue
         elif not entry.name.isdecimal():
             yield say(name, file=entry.name)

@@ -63,14 +63,6 @@ class Reason(NamedTuple):
         return KINDS[self.said.kind]
 
 
-_SPANS = {Line.V4: "4.x", Line.V50: "5.0.0–5.3.1", Line.V532: "5.3.2–5.4.x", Line.V55: "5.5.0+"}
-
-
-def span_of(line: Line) -> str:
-    """The versions of a line."""
-    return _SPANS[line]
-
-
 def by_line(found: Mapping[Line, Iterable[Said]]) -> list[Reason]:
     """Equal reasons of several lines as one, the worst first."""
     lines: dict[Said, list[Line]] = {}

@@ -142,7 +142,7 @@ class RecoveredLog:
 
     def _queued_again(self, line: Line, begins: int, stop: int) -> Iterator[Said]:
         """Without queues, a broker makes them again: 5.5.0, and others after a crash, only from where their recovery begins."""
-        first = begins if line is Line.V55 or has_abort(self._files) else self._files.min_offset
+        first = self._files.min_offset if line.requeues_all and not has_abort(self._files) else begins
         if messages := self._messages(self._files.min_offset, first):
             yield say("not queued", offset=first, messages=messages)
         elif stop > first:

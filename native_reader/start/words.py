@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from native_reader.sentences import ENGLISH, Said, say
 from native_reader.start.answer import BETTER_NOT, BUT, NO, UNKNOWN, Start
-from native_reader.start.reasons import Reason, span_of
+from native_reader.start.reasons import Reason
 
 _WITH_REASON = {NO: "start no", BETTER_NOT: "start better not", BUT: "start but", UNKNOWN: "start unknown"}
 
@@ -33,4 +33,4 @@ def lines_of(start: Start, language: str = ENGLISH) -> Iterator[str]:
 def _reason(reason: Reason) -> Said:
     """A reason, with the versions for which it holds unless it holds for all."""
     said = reason.said._replace(kind=f"start {reason.said.kind}")
-    return say("start for", reason=said, lines=", ".join(map(span_of, reason.lines))) if reason.lines else said
+    return say("start for", reason=said, lines=", ".join(line.span for line in reason.lines)) if reason.lines else said
