@@ -15,7 +15,7 @@ from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
 from native_reader.log.certain import is_live
-from native_reader.options import MessageOptions
+from native_reader.options import LENIENT, MessageOptions
 from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
@@ -27,7 +27,6 @@ from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles
 from native_reader.tables import TABLES
 from native_reader.text import names_of, size_of
 
-LENIENT: Mapping[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
 _COLUMNS = "topic", "type", "state", "found", "details", "expired"
 _STATES = {"ahead": True, "behind": False, "orphaned": False}
 """States of queues that are odd: whether each is a finding."""

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import tzinfo
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from native_reader.checks import MOST_INT32, Duration, Instant, Size, plain
-from native_reader.columns.projection import FAILFAST, MODES, PERMISSIVE, Projection
+from native_reader.columns.projection import DROPMALFORMED, FAILFAST, MODES, PERMISSIVE, Projection
 from native_reader.columns.schema import projected
 from native_reader.errors import OptionError, option_name
 from native_reader.log.tail import AVAILABLE, TAILS
@@ -205,5 +206,7 @@ def refuse_in_streams(options: MessageOptions, instead: str) -> None:
             raise OptionError(f"{option_name(each.name)} is not supported in a stream, which has no end. {instead}")
 
 
+LENIENT: Mapping[str, Any] = MappingProxyType({"mode": DROPMALFORMED, "fail_on_data_loss": False})
+"""To read what can be read: damage is skipped, and losses are no errors."""
 TABLE_OPTIONS = tuple(each.name for each in options_of(MessageOptions) if each.tables)
 """The options that all tables other than `messages` take."""

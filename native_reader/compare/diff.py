@@ -10,12 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from native_reader.columns.projection import DROPMALFORMED
 from native_reader.compare.lacking import MISSING, NAMES, PARTED, READ, READ_OF_LACKING, SCHEMA, Overlap, Span, by_key, by_offset, steps
 from native_reader.errors import UseError
 from native_reader.frames.lazy import Lazy
 from native_reader.lazy import Scan
-from native_reader.options import MessageOptions
+from native_reader.options import LENIENT, MessageOptions
 from native_reader.plan.ways import SCAN
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, say
@@ -39,7 +38,7 @@ class Diff(Lazy):
 
     def __init__(self, stores: Sequence[StoreFiles], options: Mapping[str, Any]) -> None:
         self._stores = tuple(stores)
-        self._options = replace(MessageOptions(**options), mode=DROPMALFORMED, fail_on_data_loss=False)
+        self._options = MessageOptions(**options, **LENIENT)
         self._overlap: Overlap | None = None
         self._spans: list[Span] = []
         self._counts: Counter[tuple[str, str]] = Counter()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from native_reader.broker.identity import UNKNOWN, Identity, identity_of
 from native_reader.checks import Instant, instant, size, text
-from native_reader.facts.log_facts import DAY, HOUR, LENIENT, LogFacts, read_log
+from native_reader.facts.log_facts import DAY, HOUR, LogFacts, read_log
 from native_reader.facts.table_facts import (
     FirstFindings,
     LagOfGroups,
@@ -25,7 +25,7 @@ from native_reader.facts.table_facts import (
     read_older,
     read_pending,
 )
-from native_reader.options import MessageOptions
+from native_reader.options import LENIENT, MessageOptions
 from native_reader.plan.lost import Missing
 from native_reader.predicate.sql import moment_zone
 from native_reader.records.damages import Damages

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,7 @@ from native_reader.facts.seen import Seen
 from native_reader.facts.table_facts import Tables
 from native_reader.layout.record import Numbers
 from native_reader.lazy import Scan
-from native_reader.options import MessageOptions
+from native_reader.options import LENIENT, MessageOptions
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.split import Split
 from native_reader.plan.ways import BySummary
@@ -83,8 +82,6 @@ COLUMNS = (
     "topic", "queue_id", "kind", "tags", "born_host", "store_host", "store_timestamp", "physical_offset", "record_size",
     "inner_index", "segment",
 )  # fmt: skip
-LENIENT: dict[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
-"""Damage is skipped and listed."""
 SIZES = (256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 """Upper bounds of the size classes; the last class has none."""
 EARLIEST = 1_262_304_000_000_000

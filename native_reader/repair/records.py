@@ -12,14 +12,13 @@ from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.record import Mask, Numbers, measure
 from native_reader.layout.record import Records as RecordParts
 from native_reader.lazy import Scan
-from native_reader.options import MessageOptions
+from native_reader.options import LENIENT, MessageOptions
+from native_reader.plan.ways import SCAN
 from native_reader.scan.progress import Watch
 from native_reader.start.answer import RESERVED
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
-
-_LENIENT: dict[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False, "verify_crc": True, "access": "scan"}
 
 CRCS, HOLES = ("drop", "fix"), ("placeholders", "repeat")
 
@@ -50,8 +49,8 @@ class Reading(NamedTuple):
 
     def options(self, columns: Sequence[str], **more: Any) -> MessageOptions:
         """To read all whole messages that the repair keeps, apart from those that it doubts. `more`: other options."""
-        lenient = _LENIENT | {"verify_crc": self.choices.crc == "drop"}
-        return MessageOptions(columns=columns, max_read_rate=self.max_read_rate, **lenient, **more)
+        settings: dict[str, Any] = {**LENIENT, "verify_crc": self.choices.crc == "drop", "max_read_rate": self.max_read_rate}
+        return MessageOptions(columns=columns, access=SCAN, **settings, **more)
 
     def scan(self, files: StoreFiles, columns: Sequence[str], **more: Any) -> Scan:
         """These columns of those messages. `more`: other options."""

@@ -17,7 +17,7 @@ from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
 from native_reader.markdown import Document, lines_of
-from native_reader.options import MessageOptions
+from native_reader.options import LENIENT, MessageOptions
 from native_reader.records.damages import Damages
 from native_reader.rescue.page import Checked, RescueFacts, page_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
@@ -36,7 +36,6 @@ Write = Callable[[Document], Iterable[str]]
 _LEFT_OUT = ("stored_body", "body_text", "corrupt_record", "corrupt_reason")
 SAVED_COLUMNS = tuple(name for name in MESSAGE_COLUMNS if name not in _LEFT_OUT)
 """All columns, without those that repeat bodies or describe damage."""
-_LENIENT: dict[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False, "ignore_missing_files": True, "verify_crc": True}
 _MOST_WARNINGS = 100
 
 
@@ -100,7 +99,8 @@ def _rescue(
     files: StoreFiles, folder: Target, reading: dict[str, Any], running: dict[str, Any], warned: Warned, *, reserved_hours: int
 ) -> RescueFacts:
     diagnosis = diagnose(files, {"ignore_missing_files": True, **reading}, None)  # asked at the end, when all damage is known
-    messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **_LENIENT, **reading))
+    lenient = {**LENIENT, "ignore_missing_files": True, "verify_crc": True}
+    messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **lenient, **reading))
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
     checked = Checked()
     folder.write_text(FINDINGS, _finding_lines(_table(files, "findings", reading).to_batches(**running), checked))

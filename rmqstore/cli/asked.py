@@ -111,8 +111,9 @@ class Asked:
 
     def of_messages(self, **defaults: object) -> dict[str, Any]:
         """The options of a read of messages: without --strict, it continues after damage and losses."""
-        lenient = {} if self.strict else {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
-        return self.values(**lenient, **defaults)
+        from native_reader.options import LENIENT
+
+        return self.values(**({} if self.strict else LENIENT), **defaults)
 
     def _paced(self, values: dict[str, Any]) -> dict[str, Any]:
         """The rate of one part: `--rate` is that of the whole command."""
