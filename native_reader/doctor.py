@@ -25,6 +25,7 @@ from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles
 from native_reader.tables import TABLES
+from native_reader.tables.queues import OlderRecords
 from native_reader.text import names_of, size_of
 
 _COLUMNS = "topic", "type", "state", "found", "details", "expired"
@@ -166,12 +167,12 @@ class _Examination:
         topics, light, queues = set[str](), 0, 0
         states: dict[str, dict[str, int]] = {}
         wrong = list[Said]()
-        older: dict[str, int] = {}
+        older = OlderRecords()
         for row in self._table("queues", _COLUMNS):
+            older.add(row)
             light, queues = light + (row["type"] == "LMQ"), queues + (row["type"] != "LMQ")
             if row["type"] != "LMQ":
                 topics.add(row["topic"])
-                older[row["topic"]] = older.get(row["topic"], 0) + (row["expired"] or 0)
             if row["found"] is not None and len(wrong) < MOST:
                 wrong.append(_at(row["topic"], row))
             topics_of_state = states.setdefault(row["state"] or "unknown", {})
@@ -186,7 +187,7 @@ class _Examination:
             "queues": queues,
             "topics": len(topics),
             "light_queues": light,
-            OLDER: {topic: count for topic, count in sorted(older.items(), key=lambda each: (-each[1], each[0])) if count},
+            OLDER: older.by_topic(),
         }
 
     def index(self) -> Facts:

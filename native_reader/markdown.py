@@ -9,7 +9,7 @@ from html import unescape
 from typing import NamedTuple
 
 from native_reader.errors import spelled
-from native_reader.sentences import Said
+from native_reader.sentences import Said, say
 
 LONGEST, LONGEST_SENTENCE = 200, 1000
 """Characters of a name, and of an error or warning, which may hold two paths."""
@@ -158,3 +158,18 @@ class Document(NamedTuple):
     title: Said
     blocks: Sequence[Block]
     sections: Sequence[Section]
+
+
+def paragraph(kind: str, **values: int | str | Said) -> list[Block]:
+    """One sentence of that kind."""
+    return [Lines([say(kind, **values)])]
+
+
+def columns(*names: str) -> list[Said]:
+    """The titles of these columns."""
+    return [Said(f"column {name}") for name in names]
+
+
+def result(label: str, said: Said) -> Result:
+    """A main result with that label."""
+    return Result(Said(f"result {label}"), said)

@@ -14,7 +14,8 @@ from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.storage.store import StoreFiles
 from native_reader.text import size_of
-from native_reader.verify.codes import ERROR, SEVERITIES, WARNING, advice
+from native_reader.verify.codes import SEVERITIES, advice
+from native_reader.verify.findings import FirstFindings
 
 
 class Verification(Lazy):
@@ -31,7 +32,7 @@ class Verification(Lazy):
 
     def __init__(self, stores: Sequence[StoreFiles], findings: TableScan) -> None:
         self._stores, self._findings = tuple(stores), findings
-        self._counts: Counter[str] | None = None
+        self._found: FirstFindings | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -40,7 +41,7 @@ class Verification(Lazy):
 
     def __repr__(self) -> str:
         stores = ", ".join(store.uri for store in self._stores) or "no store"
-        read = "Not read yet" if self._counts is None else self.summary
+        read = "Not read yet" if self._found is None else self.summary
         return f"<Verification {stores}: {read}. Next: .to_table(), .to_batches(), then .summary, .counts, .is_clean>"
 
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
@@ -50,23 +51,27 @@ class Verification(Lazy):
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`.
         """
-        counts = Counter[str]()
+        found = FirstFindings()
         for batch in self._findings.to_batches(jobs, progress):
-            counts.update(batch["severity"].to_pylist())
+            found.add(batch)
             yield batch
-        self._counts = counts
+        self._found = found
 
     @property
     def counts(self) -> Counter[str]:
         """The number of findings of each severity: `error`, `warning` and `note`."""
-        if self._counts is None:
-            raise UseError("a Verification counts what was read. Read all findings first, with .to_table() or .to_batches()")
-        return self._counts
+        return self._read.counts
 
     @property
     def is_clean(self) -> bool:
         """Whether there is neither an error nor a warning. Notes say what is not in the store or was not checked."""
-        return not self.counts[ERROR] and not self.counts[WARNING]
+        return not self._read.faults
+
+    @property
+    def _read(self) -> FirstFindings:
+        if self._found is None:
+            raise UseError("a Verification counts what was read. Read all findings first, with .to_table() or .to_batches()")
+        return self._found
 
     @property
     def summary(self) -> str:

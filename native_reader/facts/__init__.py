@@ -2,7 +2,7 @@
 
 from native_reader.facts.gather import DeletedInLog, Expiry, Facts, Growth, ReportSettings, expiry_of, pace_of
 from native_reader.facts.log_facts import DAY, HOUR, SIZES, LogFacts, TimeBins
-from native_reader.facts.table_facts import FirstFindings, LagOfGroups, Pending, Problem
+from native_reader.facts.table_facts import LagOfGroups, Pending, Problem
 from native_reader.layout.record import Numbers
 from native_reader.plan.lost import Missing
 from native_reader.records.damages import REASONS, Damage
@@ -11,6 +11,7 @@ from native_reader.start.answer import RESERVED
 from native_reader.storage.protocol import Disk
 from native_reader.storage.usage import Usage, disk_of, usage_of
 from native_reader.sums import Row, Tally, Top, addresses, measures
+from native_reader.verify.findings import FirstFindings
 
 __all__ = [
     "DAY",

@@ -13,7 +13,6 @@ from native_reader.broker.identity import UNKNOWN, Identity, identity_of
 from native_reader.checks import Instant, instant, size, text
 from native_reader.facts.log_facts import DAY, HOUR, LogFacts, read_log
 from native_reader.facts.table_facts import (
-    FirstFindings,
     LagOfGroups,
     Pending,
     Problem,
@@ -39,6 +38,7 @@ from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.usage import Usage, disk_of, usage_of
 from native_reader.sums import Tally
 from native_reader.tables.table import TableRequest, lost_of, missing_in
+from native_reader.verify.findings import FirstFindings
 
 _MICROSECOND = 1_000_000
 
@@ -141,7 +141,7 @@ class Facts:
     @property
     def is_clean(self) -> bool:
         """Whether there is neither damage nor a finding that is more than a note."""
-        return not self.damaged_places and not (isinstance(self.findings, FirstFindings) and self.findings.has_faults)
+        return not self.damaged_places and not (isinstance(self.findings, FirstFindings) and self.findings.faults)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,13 @@ from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.plan.ways import NOT_SEEN, Places
 from native_reader.scan.progress import Watch
-from native_reader.sides.bounds import LIGHT
 from native_reader.storage.store import StoreFiles
-from native_reader.sums import Row, Tally
+from native_reader.sums import Tally
 from native_reader.tables import TABLES
-from native_reader.verify.codes import ERROR, SEVERITIES, WARNING
+from native_reader.tables.queues import OlderRecords
+from native_reader.verify.findings import FirstFindings
 
 _MOST_FINDINGS = 100
-_SEVERITIES = tuple(SEVERITIES)
 _TEXT = pa.string()
 
 Made = TypeVar("Made")
@@ -88,12 +87,11 @@ def read_lag(tables: Tables) -> LagOfGroups:
 
 def read_older(tables: Tables) -> dict[str, int]:
     """By topic, the most first: how many records queues name from before the log."""
-    older = Counter[str]()
+    older = OlderRecords()
     for batch in tables.batches("queues", "topic", "type", "expired"):
         for row in batch.to_pylist():  # one for each queue
-            if row["type"] != LIGHT and row["expired"]:
-                older[row["topic"]] += row["expired"]
-    return dict(sorted(older.items(), key=lambda each: (-each[1], each[0])))
+            older.add(row)
+    return older.by_topic()
 
 
 @dataclass(slots=True)
@@ -156,28 +154,11 @@ def read_dead(tables: Tables, seen: Seen) -> Tally:
     return dead
 
 
-@dataclass(slots=True)
-class FirstFindings:
-    """The first findings, the most severe first, and how many there are of each severity."""
-
-    rows: list[Row] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def has_faults(self) -> bool:
-        """Whether there are more than notes."""
-        return any(self.counts[severity] for severity in (ERROR, WARNING))
-
-
 def read_findings(tables: Tables) -> FirstFindings:
     """The table `findings`: it reads all bytes of the store and checks every checksum."""
-    findings = FirstFindings()
+    findings = FirstFindings(_MOST_FINDINGS)
     for batch in tables.batches("findings"):
-        findings.counts.update(batch["severity"].to_pylist())
-        # A store can have a finding for each of a million files. Only those that the page shows are kept.
-        findings.rows += batch.slice(0, _MOST_FINDINGS).to_pylist()
-        findings.rows.sort(key=lambda row: _SEVERITIES.index(str(row["severity"])))
-        del findings.rows[_MOST_FINDINGS:]
+        findings.add(batch)
     return findings
 
 

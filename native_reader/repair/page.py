@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from native_reader.layout.kinds import OP_TOPIC
-from native_reader.markdown import Block, Document, Items, Lines, Result, Results, Section, Table
+from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
 from native_reader.rescue.page import ranges_in
@@ -85,7 +85,7 @@ def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said]) -> Doc
         "lost": _lost(facts),
         **({"made": _made(facts)} if is_repair else {}),
         "missed": _missed(facts),
-        "copied": [Items(warnings)] if warnings else _line("no warning"),
+        "copied": [Items(warnings)] if warnings else paragraph("no warning"),
         **(
             {}
             if path is None
@@ -95,78 +95,66 @@ def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said]) -> Doc
     return Document(
         Said("repair" if is_repair else "extract"),
         [
-            *_line("damaged store" if is_repair else "store", uri=plan.files.uri),
-            *_line("page planned" if path is None else "new store here"),
+            *paragraph("damaged store" if is_repair else "store", uri=plan.files.uri),
+            *paragraph("page planned" if path is None else "new store here"),
             Results([*(_survived(plan) if is_repair else _copied(plan)), *_result(plan)]),
         ],
         [Section(Said(f"title {name}"), blocks) for name, blocks in sections.items()],
     )
 
 
-def _line(kind: str, **values: int | str | Said) -> list[Block]:
-    return [Lines([say(kind, **values)])]
-
-
-def _titles(*columns: str) -> list[Said]:
-    return [Said(f"column {column}") for column in columns]
-
-
-def _of(label: str, said: Said) -> Result:
-    return Result(Said(f"result {label}"), said)
-
-
 def _survived(plan: RepairPlan) -> Iterator[Result]:
-    yield _of("survived", say("page survived", messages=plan.messages))
+    yield result("survived", say("page survived", messages=plan.messages))
     yield Result(question("the damaged store"), joined("start and", list(said_of(plan.start))))
 
 
 def _copied(plan: RepairPlan) -> Iterator[Result]:
-    yield _of("topics", joined("commas", [verbatim(topic) for topic in plan.choices.topics]))
-    yield _of("copied", say("page copied", messages=plan.messages))
-    yield _of("different", Said("different"))
+    yield result("topics", joined("commas", [verbatim(topic) for topic in plan.choices.topics]))
+    yield result("copied", say("page copied", messages=plan.messages))
+    yield result("different", Said("different"))
 
 
 def _result(plan: RepairPlan) -> Iterator[Result]:
     if plan.lost_messages:
-        yield _of("lost", say("lost", messages=plan.lost_messages))
+        yield result("lost", say("lost", messages=plan.lost_messages))
     if plan.doubtful:
-        yield _of("doubtful", say("doubtful kept" if plan.choices.keep_doubtful else "doubtful lost", messages=len(plan.doubtful)))
+        yield result("doubtful", say("doubtful kept" if plan.choices.keep_doubtful else "doubtful lost", messages=len(plan.doubtful)))
     if plan.corrected:
         first = joined("commas", [say("one offset", first=offset) for offset in sorted(plan.corrected)[:_MOST_RANGES]])
         more = len(plan.corrected) - _MOST_RANGES
         offsets = say("more offsets", first=first, count=more) if more > 0 else first
-        yield _of("corrected", say("page corrected", messages=len(plan.corrected), offsets=offsets))
+        yield result("corrected", say("page corrected", messages=len(plan.corrected), offsets=offsets))
     if plan.filled_bytes:
         made, filled = len(plan.shape.made), size_of(plan.filled_bytes)
-        yield _of("filled", say("filled and made", size=filled, segments=made) if made else say("filled", size=filled))
+        yield result("filled", say("filled and made", size=filled, segments=made) if made else say("filled", size=filled))
     if plan.dropped:
         names = [say("topic with count", topic=topic, count=count) for topic, count in sorted(plan.dropped.items())]
-        yield _of("left out", say("left out", topics=joined("commas", names)))
+        yield result("left out", say("left out", topics=joined("commas", names)))
     if plan.index is None:
-        yield _of("keys", Said("no index"))
+        yield result("keys", Said("no index"))
     if plan.is_whole:
-        yield _of("lost", Said("nothing lost"))
-    yield _of("size", say("of data", data=size_of(plan.bytes_needed), size=size_of(plan.bytes_to_write)))
+        yield result("lost", Said("nothing lost"))
+    yield result("size", say("of data", data=size_of(plan.bytes_needed), size=size_of(plan.bytes_to_write)))
 
 
 def _lost(facts: Mapping[str, Any]) -> list[Block]:
     rows = [(each["topic"], each["queue_id"], each["lost"], ranges_in(each["offsets"])) for each in facts["queues"]]
     if not rows:
-        return _line("nothing here")
-    blocks: list[Block] = [Table(_titles("topic", "queue", "lost", "offsets"), rows[:_MOST])]
-    return [*blocks, *_line("lost ends", topic=OP_TOPIC)] if any(each["topic"] == OP_TOPIC for each in facts["queues"]) else blocks
+        return paragraph("nothing here")
+    blocks: list[Block] = [Table(columns("topic", "queue", "lost", "offsets"), rows[:_MOST])]
+    return [*blocks, *paragraph("lost ends", topic=OP_TOPIC)] if any(each["topic"] == OP_TOPIC for each in facts["queues"]) else blocks
 
 
 def _made(facts: Mapping[str, Any]) -> list[Block]:
     rows = [(each["start"], each["stop"], each["stop"] - each["start"]) for each in facts["ranges"]]
-    return [Table(_titles("from", "to", "bytes"), rows[:_MOST])] if rows else _line("nothing here")
+    return [Table(columns("from", "to", "bytes"), rows[:_MOST])] if rows else paragraph("nothing here")
 
 
 def _missed(facts: Mapping[str, Any]) -> list[Block]:
     rows = [(each["group"], each["topic"], each["queue_id"], each["committed"], each["missed"]) for each in facts["groups"]]
     if not rows:
-        return _line("no group" if facts["has_offsets"] else "no offsets")
-    return [Table(_titles("group", "topic", "queue", "committed", "missed"), rows[:_MOST])]
+        return paragraph("no group" if facts["has_offsets"] else "no offsets")
+    return [Table(columns("group", "topic", "queue", "committed", "missed"), rows[:_MOST])]
 
 
 def _first(plan: RepairPlan) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 from typing import Any
@@ -11,47 +11,19 @@ from typing import Any
 from native_reader.doctor import OLDER, STATE, Diagnosis
 from native_reader.doctor import QUEUES as DOCTOR_QUEUES
 from native_reader.export.account import Exported
-from native_reader.markdown import Block, Code, Document, Items, Lines, Result, Results, Section, Table
+from native_reader.markdown import Block, Code, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.plan.lost import LOST, MISSING, Missing
 from native_reader.records.damages import CHECKSUM, Damage
 from native_reader.rescue.saved import Around, Run, SavedQueue
 from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import NO, Start, question, said_of
 from native_reader.text import size_of
-from native_reader.verify.codes import NOTE, SEVERITIES
+from native_reader.verify.findings import FirstFindings
 
-_MOST = 200
+MOST = 200
 """Rows of one table of the page; the files beside it have all."""
 _MOST_GAPS = 5
 _WHOLE_DAMAGE = (MISSING, LOST)
-
-
-@dataclass(slots=True)
-class Checked:
-    """What the check of the store found: the number of findings, of those that are more than notes, and the first ones, worst first."""
-
-    count: int = 0
-    problems: int = 0
-    error: str | None = None
-    """Why the check did not reach its end."""
-    _first: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {severity: [] for severity in SEVERITIES})
-
-    def add(self, row: dict[str, Any]) -> None:
-        """Add a row of the table `findings`. A broken store can have a million, so only those that the page shows are kept."""
-        self.count += 1
-        self.problems += row["severity"] != NOTE
-        kept = self._first[row["severity"]]
-        if len(kept) < _MOST:
-            kept.append(row)
-
-    def stop(self, error: str) -> None:
-        """Note that the check could not go on."""
-        self.error = error
-        self.problems += 1
-
-    def first(self) -> list[dict[str, Any]]:
-        """Those that the page shows."""
-        return [row for rows in self._first.values() for row in rows][:_MOST]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +34,7 @@ class RescueFacts:
     exported: Exported
     queues: Sequence[SavedQueue]
     knows_gaps: bool
-    checked: Checked
+    checked: FirstFindings
     losses: Sequence[Mapping[str, Any]]
     """The rows of the table `damage` that the page shows, each with what it says in `said`."""
     around: Around
@@ -103,53 +75,41 @@ def page_of(found: RescueFacts) -> Document:
         "damage": _damage(found),
         "bytes": _bytes(found.exported),
         "check": _checked(found.checked),
-        "warnings": [Items(found.warnings)] if found.warnings else _line("nothing here"),
+        "warnings": [Items(found.warnings)] if found.warnings else paragraph("nothing here"),
         "files": _files(found.exported),
         "next": _next(found),
     }
     return Document(
         say("rescue of", stores=joined("commas", stores) if stores else say("empty store")),
-        [*_line("finished", time=f"{found.end.astimezone(UTC):%Y-%m-%d %H:%M:%S}"), Results(list(_results(found)))],
+        [*paragraph("finished", time=f"{found.end.astimezone(UTC):%Y-%m-%d %H:%M:%S}"), Results(list(_results(found)))],
         [Section(Said(f"title {name}"), blocks) for name, blocks in sections.items()],
     )
-
-
-def _line(kind: str, **values: int | str | Said) -> list[Block]:
-    return [Lines([say(kind, **values)])]
-
-
-def _titles(*columns: str) -> list[Said]:
-    return [Said(f"column {column}") for column in columns]
 
 
 def _results(found: RescueFacts) -> Iterator[Result]:
     exported = found.exported
     topics = len({queue.topic for queue in found.queues if queue.messages})
-    yield _result("saved", say("saved", messages=exported.rows, topics=topics, files=len(exported.files)))
+    yield result("saved", say("saved", messages=exported.rows, topics=topics, files=len(exported.files)))
     damage, failed = exported.report.damage, sum(damage.reason == CHECKSUM for damage in exported.report.damage)
     size = sum(each.end - each.start for each in damage)
     if failed:
-        yield _result("damaged", say("damaged checksums", ranges=len(damage), bytes=size, failed=failed))
+        yield result("damaged", say("damaged checksums", ranges=len(damage), bytes=size, failed=failed))
     elif len(damage):
-        yield _result("damaged", say("damaged", ranges=len(damage), bytes=size))
+        yield result("damaged", say("damaged", ranges=len(damage), bytes=size))
     for reason, kind in ((MISSING, "missing ranges"), (LOST, "lost ranges")):
         ranges = [gap for gap in exported.missing if gap.reason == reason]
         if ranges:
-            yield _result("missing", say(kind, ranges=len(ranges), bytes=sum(each.stop - each.start for each in ranges)))
+            yield result("missing", say(kind, ranges=len(ranges), bytes=sum(each.stop - each.start for each in ranges)))
     if found.missing:
         queues = sum(queue.missing > 0 for queue in found.queues)
-        yield _result("offsets", say("missing offsets", offsets=found.missing, queues=queues))
+        yield result("offsets", say("missing offsets", offsets=found.missing, queues=queues))
     if found.start is not None:
         answer = joined("start and", list(said_of(found.start)))
         yield Result(question(), answer, found.should_not_start)
     if found.older:
-        yield _result("older", say("older records", records=sum(found.older.values()), topics=len(found.older)))
+        yield result("older", say("older records", records=sum(found.older.values()), topics=len(found.older)))
     if not (exported.is_damaged or found.missing):
-        yield _result("lost", say("nothing else lost" if found.older else "nothing lost"))
-
-
-def _result(label: str, said: Said) -> Result:
-    return Result(Said(f"result {label}"), said)
+        yield result("lost", say("nothing else lost" if found.older else "nothing lost"))
 
 
 def _store(diagnosis: Diagnosis) -> list[Block]:
@@ -169,20 +129,20 @@ def _topics(queues: Sequence[SavedQueue]) -> list[Block]:
         span = [f"{min(times[0]):%Y-%m-%d %H:%M:%S}" if times[0] else None, f"{max(times[1]):%Y-%m-%d %H:%M:%S}" if times[1] else None]
         rows.append((topic, len(own), sum(queue.messages for queue in own), *span, sum(queue.missing for queue in own)))
     rows.sort(key=lambda row: -row[2])
-    titles = _titles("topic", "queues", "saved", "first", "last", "missing")
-    return [Table(titles, rows[:_MOST]), *_more(len(rows), "topics", "queues.jsonl")] if rows else _line("no message")
+    titles = columns("topic", "queues", "saved", "first", "last", "missing")
+    return [Table(titles, rows[:MOST]), *_more(len(rows), "topics", "queues.jsonl")] if rows else paragraph("no message")
 
 
 def _queues(found: RescueFacts) -> list[Block]:
     if not found.knows_gaps:
-        return _line("no order")
+        return paragraph("no order")
     lost = [queue for queue in found.queues if queue.missing]
     if not lost:
-        return _line("no offset missing")
-    rows = [(queue.topic, queue.queue_id, queue.messages, queue.missing, ranges_in(queue.gaps)) for queue in lost[:_MOST]]
+        return paragraph("no offset missing")
+    rows = [(queue.topic, queue.queue_id, queue.messages, queue.missing, ranges_in(queue.gaps)) for queue in lost[:MOST]]
     return [
-        *_line("missing while in use" if found.is_in_use else "missing means"),
-        Table(_titles("topic", "queue", "saved", "lacking", "which"), rows),
+        *paragraph("missing while in use" if found.is_in_use else "missing means"),
+        Table(columns("topic", "queue", "saved", "lacking", "which"), rows),
         *_more(len(lost), "queues", "queues.jsonl"),
     ]
 
@@ -201,7 +161,7 @@ def shown_losses(exported: Exported) -> list[dict[str, Any]]:
     """The rows of the table `damage` that the page shows, by offset; with what each says, for other languages."""
     # Missing ranges come last there, and are few: they must not be cut off.
     ranges = [row for row in _losses(exported) if row["reason"] in _WHOLE_DAMAGE]
-    ranges += islice((row for row in _losses(exported) if row["reason"] not in _WHOLE_DAMAGE), max(0, _MOST - len(ranges)))
+    ranges += islice((row for row in _losses(exported) if row["reason"] not in _WHOLE_DAMAGE), max(0, MOST - len(ranges)))
     return sorted(ranges, key=lambda row: row["start_offset"])
 
 
@@ -213,7 +173,7 @@ def _losses(exported: Exported) -> Iterator[dict[str, Any]]:
 
 def _damage(found: RescueFacts) -> list[Block]:
     if not found.losses:
-        return _line("nothing here")
+        return paragraph("nothing here")
     rows = []
     for row, times in zip(found.losses, found.around.times, strict=True):
         file = Said("no file of log") if row["segment"] is None else row["segment"].rpartition("/")[2]
@@ -222,8 +182,8 @@ def _damage(found: RescueFacts) -> list[Block]:
         rows.append((file, *(row[name] for name in ("start_offset", "end_offset", "bytes", "reason")), *moments, what))
     count = len(found.exported.report.damage) + len(found.exported.missing)
     return [
-        *_line("times mean"),
-        Table(_titles("file", "from", "to", "bytes", "reason", "before", "after", "found"), rows),
+        *paragraph("times mean"),
+        Table(columns("file", "from", "to", "bytes", "reason", "before", "after", "found"), rows),
         *_more(count, "losses", "messages/_damage.jsonl"),
     ]
 
@@ -240,14 +200,14 @@ def _bytes(exported: Exported) -> list[Block]:
     }
     rows = [(Said(f"bytes of {part}"), sizes[name], size_of(sizes[name])) for part, name in names.items() if sizes[name]]
     rows.append((Said("bytes of together"), sizes["size"], size_of(sizes["size"])))
-    return [Table(_titles("part", "bytes", "size"), rows)]
+    return [Table(columns("part", "bytes", "size"), rows)]
 
 
-def _checked(checked: Checked) -> list[Block]:
-    stopped = [] if checked.error is None else _line("check stopped", reason=checked.error)
-    if not checked.count:
-        return stopped or _line("check clean")
-    titles = _titles("severity", "code", "count", "topic", "queue", "offset", "first found", "advice")
+def _checked(checked: FirstFindings) -> list[Block]:
+    stopped = [] if checked.error is None else paragraph("check stopped", reason=checked.error)
+    if not checked.counts:
+        return stopped or paragraph("check clean")
+    titles = columns("severity", "code", "count", "topic", "queue", "offset", "first found", "advice")
     rows = [
         (
             Said(f"severity {row['severity']}"),
@@ -255,9 +215,9 @@ def _checked(checked: Checked) -> list[Block]:
             say(f"found {row['code']}", message=Said.from_json(row["details"])),
             Said(f"advice {row['code']}"),
         )
-        for row in checked.first()
+        for row in checked.rows
     ]
-    return [*stopped, Table(titles, rows), *_more(checked.count, "findings", "findings.jsonl")]
+    return [*stopped, Table(titles, rows), *_more(checked.counts.total(), "findings", "findings.jsonl")]
 
 
 def _files(exported: Exported) -> list[Block]:
@@ -274,11 +234,11 @@ _READ = (
 
 
 def _next(found: RescueFacts) -> list[Block]:
-    blocks = [*_line("how to read"), Code("python", _READ), *_line("how to send")]
+    blocks = [*paragraph("how to read"), Code("python", _READ), *paragraph("how to send")]
     if not found.exported.files:
-        blocks = _line("look elsewhere")
+        blocks = paragraph("look elsewhere")
     elif found.exported.is_damaged or found.missing:
-        blocks += _line("look for lost")
+        blocks += paragraph("look for lost")
     return [*blocks, *_serving(found)] if found.should_not_start else blocks
 
 
@@ -287,8 +247,8 @@ def _serving(found: RescueFacts) -> list[Block]:
     steps = [Said("step rename"), Said("step start"), Said("step leave out")]
     if found.start is not None and found.start.deleted:
         steps.append(say("step copy", kept=found.exported.rows - found.start.deleted))
-    return [*_line("how to serve"), Items(steps, is_numbered=True)]
+    return [*paragraph("how to serve"), Items(steps, is_numbered=True)]
 
 
 def _more(count: int, what: str, name: str) -> list[Block]:
-    return _line(f"more {what}", count=count - _MOST, name=name) if count > _MOST else []
+    return paragraph(f"more {what}", count=count - MOST, name=name) if count > MOST else []

@@ -19,7 +19,7 @@ from native_reader.lazy import Scan, TableScan
 from native_reader.markdown import Document, lines_of
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.records.damages import Damages
-from native_reader.rescue.page import Checked, RescueFacts, page_of, shown_losses
+from native_reader.rescue.page import MOST, RescueFacts, page_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, verbatim
@@ -27,6 +27,7 @@ from native_reader.start import Start, answer_for
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
+from native_reader.verify.findings import FirstFindings
 
 MESSAGES, PAGE, QUEUES, FINDINGS = "messages", "rescue.md", "queues.jsonl", "findings.jsonl"
 HTML_PAGE = "rescue.html"
@@ -102,7 +103,7 @@ def _rescue(
     lenient = {**LENIENT, "ignore_missing_files": True, "verify_crc": True}
     messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **lenient, **reading))
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
-    checked = Checked()
+    checked = FirstFindings(MOST)
     folder.write_text(FINDINGS, _finding_lines(_table(files, "findings", reading).to_batches(**running), checked))
     saved, losses = SavedQueues(), shown_losses(exported)
     surroundings = Around(losses)
@@ -133,22 +134,21 @@ def _write_pages(folder: Target, page: Document, language: str, html: Write | No
 
 def _result(folder: Target, found: RescueFacts) -> Rescued:
     older = sum(found.older.values())
-    return Rescued(folder.path, f"{folder.path}/{PAGE}", found.exported, found.missing, found.checked.problems, found.start, older)
+    return Rescued(folder.path, f"{folder.path}/{PAGE}", found.exported, found.missing, found.checked.faults, found.start, older)
 
 
 def _table(files: StoreFiles, name: str, options: dict[str, Any]) -> TableScan:
     return TableScan(TABLES[name], (files,), MessageOptions(**options))
 
 
-def _finding_lines(batches: Iterable[pa.RecordBatch], checked: Checked) -> Iterator[str]:
+def _finding_lines(batches: Iterable[pa.RecordBatch], checked: FirstFindings) -> Iterator[str]:
     """The findings as they come; `checked` counts them. A check that fails must not cost the page about what was saved."""
     try:
         for batch in batches:
-            for row in batch.to_pylist():
-                checked.add(row)
-                yield json.dumps(row, ensure_ascii=False)
+            checked.add(batch)
+            yield from (json.dumps(row, ensure_ascii=False) for row in batch.to_pylist())
     except (StoreError, OSError) as error:
-        checked.stop(str(error))
+        checked.error = str(error)
 
 
 def _queue_lines(queues: list[SavedQueue]) -> Iterator[str]:

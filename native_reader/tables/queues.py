@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -212,3 +213,19 @@ def _row(store: StoreFiles, queue: FoundQueue, state: str | None) -> dict[str, o
 
 
 QUEUES = Table("queues", COLUMNS, _parts, batches=_batches)
+
+
+class OlderRecords:
+    """Records that queues name from before the log. Those of light queues are in ordinary ones, too."""
+
+    def __init__(self) -> None:
+        self._by_topic = Counter[str]()
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row of the table."""
+        if row["type"] != LIGHT and row["expired"]:
+            self._by_topic[row["topic"]] += row["expired"]
+
+    def by_topic(self) -> dict[str, int]:
+        """How many there are of each topic, the most first."""
+        return dict(sorted(self._by_topic.items(), key=lambda each: (-each[1], each[0])))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import spelled
 from native_reader.sentences import Said, say
 from native_reader.sums import Tally, ones
-from native_reader.verify.codes import CODES, SEVERITIES, TRUNCATED, advice
+from native_reader.verify.codes import CODES, ERROR, SEVERITIES, TRUNCATED, WARNING, advice
 
 COLUMNS = {
     "code": ColumnSpec(pa.string(), "the kind of finding; one of the codes below"),
@@ -100,6 +102,35 @@ class Findings:
             key=lambda item: (severities.index(CODES[item[0][0]]), codes.index(item[0][0]), item[1].offset or 0),
         )
         return pa.RecordBatch.from_pylist([_row(*key, found) for key, found in rows], SCHEMA)
+
+
+@dataclass(slots=True)
+class FirstFindings:
+    """The first findings of a check, the most severe first, and how many there are of each severity."""
+
+    most: int = 0
+    """How many of them are kept: a store can have a finding for each of a million files."""
+    counts: Counter[str] = field(default_factory=Counter)
+    error: str | None = None
+    """Why the check did not reach its end."""
+    _first: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {severity: [] for severity in SEVERITIES})
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows of the table `findings`."""
+        self.counts.update(batch["severity"].to_pylist())
+        for severity, kept in self._first.items():
+            if room := self.most - len(kept):
+                kept.extend(batch.filter(pc.equal(batch["severity"], severity)).slice(0, room).to_pylist())
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Those that are kept."""
+        return list(chain.from_iterable(self._first.values()))[: self.most]
+
+    @property
+    def faults(self) -> int:
+        """How many are more than notes. That a check did not reach its end is one, too."""
+        return self.counts[ERROR] + self.counts[WARNING] + (self.error is not None)
 
 
 def _row(code: str, file: str, topic: str | None, queue_id: int | None, found: _Found) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,11 +22,12 @@ from support.verified import healthy
 
 import native_reader as nr
 from native_reader.markdown import Document, Table, lines_of, table, text
-from native_reader.rescue.page import Checked, ranges_in
+from native_reader.rescue.page import ranges_in
 from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
 from native_reader.sentences import say
 from native_reader.start import Start, may_start
 from native_reader.testing.logs import CommitLog
+from native_reader.verify.findings import FirstFindings
 from rmqstore.report.page import page_of
 
 NAMES = ("orders|x", "<script>alert(1)</script>", "`code`", "a\nb", "[x](http://evil)", "# head", "*b*", "\u202e", "订单")
@@ -288,13 +290,13 @@ def test_a_check_that_fails_does_not_cost_the_page(tmp_path: Path, monkeypatch: 
 
 
 def test_a_million_findings_are_not_held_in_memory() -> None:
-    checked = Checked()
-    for number in range(5000):
-        checked.add({"severity": ("note", "warning", "error")[number % 3], "code": "", "number": number})
-    assert (checked.count, checked.problems) == (5000, 3333)
-    kept = [row for rows in checked._first.values() for row in rows]
-    assert len(kept) == 600
-    assert [row["number"] for row in checked.first()] == list(range(2, 600, 3))[:200]
+    found = FirstFindings(200)
+    rows = [{"severity": ("note", "warning", "error")[number % 3], "number": number} for number in range(5000)]
+    for batch in pa.Table.from_pylist(rows).to_batches(max_chunksize=700):
+        found.add(batch)
+    assert (found.counts.total(), found.faults) == (5000, 3333)
+    assert sum(map(len, found._first.values())) == 600
+    assert [row["number"] for row in found.rows] == list(range(2, 600, 3))[:200]
 
 
 def test_offsets_that_a_running_broker_adds_are_not_called_lost(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from support.own_stores import NAMES
 from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
-from native_reader.facts import Facts, pace_of
+from native_reader.facts import Facts, FirstFindings, pace_of
 from native_reader.facts.log_facts import DAY, HOUR, SIZES
-from native_reader.facts.table_facts import FirstFindings, LagOfGroups, Pending
+from native_reader.facts.table_facts import LagOfGroups, Pending
 from native_reader.sums import Tally
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import pack_properties

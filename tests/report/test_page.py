@@ -22,13 +22,13 @@ from native_reader.facts import DeletedInLog, Facts, expiry_of
 from native_reader.facts.gather import ReportSettings, gather
 from native_reader.facts.log_facts import DAY, HOUR
 from native_reader.facts.seen import MOST_PLACES
-from native_reader.facts.table_facts import FirstFindings
 from native_reader.plan.lost import Missing
 from native_reader.start import question
 from native_reader.storage.protocol import Disk
 from native_reader.sums import MOST_GROUPS
 from native_reader.testing.records import Message, pack_properties
 from native_reader.text import share_of, size_of
+from native_reader.verify.findings import FirstFindings
 from rmqstore.report.blocks import TOP
 from rmqstore.report.damage_section import findings_sentence
 from rmqstore.report.file import write_report

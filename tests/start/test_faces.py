@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.command_line import run
-from support.golden import unpack
+from support.golden import Golden, unpack
 from support.own_stores import STORES
 from support.store_damages import wrong_magic
 
@@ -26,14 +26,18 @@ RATE = 1 << 30
 
 
 @pytest.fixture
-def whole(tmp_path: Path) -> Path:
+def whole(tmp_path: Path) -> Golden:
     """A store without damage. Its messages are older than the default of `fileReservedTime`."""
-    return unpack("4.9.7-kinds", tmp_path, STORES).root
+    return unpack("4.9.7-kinds", tmp_path, STORES)
 
 
-def conf_of(store: Path, hours: int) -> Path:
-    conf = store.parent / "broker.conf"
-    conf.write_text(f"storePathRootDir={store}\nfileReservedTime={hours}\n")
+@pytest.fixture
+def conf(whole: Golden, tmp_path: Path) -> Path:
+    """The configuration of a broker that keeps them."""
+    settings = json.loads((whole.folder / "settings.json").read_text())
+    settings |= {"storePathRootDir": whole.root, "fileReservedTime": 900_000}
+    conf = tmp_path / "broker.conf"
+    conf.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     return conf
 
 
@@ -47,22 +51,22 @@ def answers_of(store: nr.Store, folder: Path) -> list[Any]:
     ]
 
 
-def test_each_method_goes_by_the_retention_of_the_brokers_configuration(whole: Path, tmp_path: Path) -> None:
+def test_each_method_goes_by_the_retention_of_the_brokers_configuration(whole: Golden, conf: Path, tmp_path: Path) -> None:
     """Rescue and repair said that a broker deletes segments which its configuration keeps."""
-    kept = nr.open(whole, broker_conf=str(conf_of(whole, 900_000)))
+    kept = nr.open(whole.root, broker_conf=str(conf))
     assert [(each.outcome, each.reasons) for each in answers_of(kept, tmp_path / "kept")] == [(YES, ())] * 5
-    first, *others = answers_of(nr.open(whole), tmp_path / "default")
+    first, *others = answers_of(nr.open(whole.root), tmp_path / "default")
     assert (first.outcome, dict(first.reasons[0].said.values)["hours"]) == (BUT, 72)
     assert others == [first] * 4
 
 
-def test_each_command_goes_by_the_retention_of_the_brokers_configuration(whole: Path, tmp_path: Path) -> None:
-    conf = ("--broker-conf", conf_of(whole, 900_000))
-    (doctor,) = run("doctor", *conf, "--json").rows
-    run("report", *conf, "-o", tmp_path / "report.html")
-    run("rescue", *conf, "-o", tmp_path / "rescued")
-    repair = run("repair", *conf, tmp_path / "repaired", "--dry-run", "--json")
-    extract = run("extract", whole, "Plain", tmp_path / "extracted", *conf, "--dry-run", "--json")
+def test_each_command_goes_by_the_retention_of_the_brokers_configuration(whole: Golden, conf: Path, tmp_path: Path) -> None:
+    by_conf = ("--broker-conf", conf)
+    (doctor,) = run("doctor", *by_conf, "--json").rows
+    run("report", *by_conf, "-o", tmp_path / "report.html")
+    run("rescue", *by_conf, "-o", tmp_path / "rescued")
+    repair = run("repair", *by_conf, tmp_path / "repaired", "--dry-run", "--json")
+    extract = run("extract", whole.root, "--topic", "Plain", tmp_path / "extracted", *by_conf, "--dry-run", "--json")
     assert json.loads(repair.out)["start"] == json.loads(extract.out)["start"] == doctor["start"]
     assert doctor["start"]["answer"] == YES
     assert f"{question().text()} yes<" in (tmp_path / "report.html").read_text(encoding="utf-8")
