@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns.strings import PaddedBuffer, content_of, decoded, offsets_of, replaced, short, without
+from native_reader.layout.arrays import place_among
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, NAME_END, VALUE_END, parse
 from native_reader.layout.record import Bytes, Index, Mask, unsigned_at
 
@@ -85,8 +86,8 @@ class PropertyColumns:
 
     def where(self, chosen: Index) -> PropertyColumns:
         """Only these rows, which ascend."""
-        places = np.searchsorted(chosen, self._odd)
-        kept = np.flatnonzero(np.append(chosen, -1)[places] == self._odd)
+        places = place_among(self._odd, chosen)
+        kept = np.flatnonzero(places >= 0)
         return PropertyColumns(self._cut, self._field_of[chosen], places[kept], [self._parsed[each] for each in kept.tolist()])
 
     def single(self, name: str) -> pa.Array:

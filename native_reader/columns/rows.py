@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from native_reader import kernel
 from native_reader.columns.strings import PaddedBuffer, Slices
+from native_reader.layout.arrays import place_among
 from native_reader.layout.bodies import decompress
 from native_reader.layout.inner import Units, units_of
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, crc_trailer
@@ -38,8 +39,8 @@ class Decoded:
 
     def where(self, chosen: Index) -> Decoded:
         """The bodies of the chosen rows, which ascend."""
-        places = np.searchsorted(chosen, self.rows)
-        kept = np.flatnonzero(np.append(chosen, -1)[places] == self.rows)
+        places = place_among(self.rows, chosen)
+        kept = np.flatnonzero(places >= 0)
         return Decoded(self.source, places[kept], self.starts[kept], self.sizes[kept])
 
 

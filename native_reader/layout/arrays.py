@@ -1,4 +1,4 @@
-"""Small questions about arrays of numbers."""
+"""Lookups in ascending numbers, and the order of numbers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,26 @@ from numpy.typing import NDArray
 from native_reader.layout.record import Index, Mask, Numbers
 
 
+def place_among(values: Numbers, ascending: Numbers) -> Index:
+    """The first place of each value among the ascending ones; -1 where it is not one of them."""
+    if not len(ascending):
+        return np.full(len(values), -1)
+    places: Index = np.searchsorted(ascending, values)
+    return np.where(ascending.take(places, mode="clip") == values, places, -1)
+
+
 def is_among(values: Numbers, ascending: Numbers) -> Mask:
     """Which values are among the ascending ones."""
-    if not len(ascending):
+    return place_among(values, ascending) >= 0
+
+
+def is_within(values: Numbers, ranges: Numbers) -> Mask:
+    """Which values are in one of the ranges `[start, stop)`, the rows of an array. They ascend."""
+    if not len(ranges):
         return np.zeros(len(values), np.bool_)
-    found: Mask = ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
-    return found
+    at = np.searchsorted(ranges[:, 0], values, "right") - 1
+    inside: Mask = (at >= 0) & (values < ranges[at, 1])
+    return inside
 
 
 def last_of_each(values: NDArray[Any]) -> Index:

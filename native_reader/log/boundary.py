@@ -7,8 +7,6 @@ queue entry. Far from a known boundary, we search for records and check one agai
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from native_reader.layout.begin import number
@@ -53,12 +51,6 @@ def window_of(store: StoreFiles, segment: Segment, limits: Limits) -> Window:
     return Window(segment, TUNING.boundary_look, leave_no_trace=is_live(store.uri), past_unreadable=limits.past_unreadable)
 
 
-def segment_before(segments: Sequence[Segment], offset: int) -> Segment | None:
-    """The last segment that begins before that offset; None if there is none."""
-    which = bisect_left(segments, offset, key=lambda segment: segment.base)
-    return segments[which - 1] if which else None
-
-
 def fingerprint_at(window: Window, position: int) -> Fingerprint:
     """The fingerprint of the record that is at that position of the file now."""
     head = head_at(window, position)
@@ -77,7 +69,7 @@ def readable_until(store: StoreFiles, at: Boundary) -> int | None:
     """
     if at.last is None:
         return None
-    segment = segment_before(store.segments, at.last.offset + 1)
+    segment = store.segment_at(at.last.offset)
     if segment is None or segment.end <= at.last.offset:
         return None
     position = at.last.offset - segment.frame - segment.base
@@ -101,8 +93,8 @@ def is_continued(store: StoreFiles, segment: Segment) -> bool:
 
     A broker (all versions) that recovers and finds no segment after a blank continues where the blank was.
     """
-    following = next((each for each in store.segments[bisect_left(store.segments, segment) :] if each.base == segment.end), None)
-    if following is None:
+    following = store.segment_at(segment.end)
+    if following is None or following.base != segment.end:
         return False
     try:
         with Window(following, BLANK_HEAD) as window:
@@ -124,7 +116,7 @@ def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Lim
 
     Returns `start` if no record follows it. `target` must not be after the end of the log.
     """
-    segment = segment_before(store.segments, target)
+    segment = store.segment_at(target - 1)
     if segment is None or segment.end <= start.offset:
         return start
     low, aim = max(0, start.offset - segment.base), min(target - segment.base, segment.size)

@@ -8,7 +8,6 @@ scratch now and then.
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -189,43 +188,41 @@ class Follower:
 
     def _segment_now(self) -> Segment | None:
         """The segment for the next record, in its current state; None if there is none yet."""
-        segments = self.store.segments
-        which = bisect_right(segments, self.end.offset, key=lambda segment: segment.base) - 1
-        if which < 0:
+        listed = self.store.segment_at(self.end.offset)
+        if listed is None:
             return None
-        segment = self._as_it_is_now(which)
+        segment = self._as_it_is_now(listed)
         # Too few bytes for a blank: a broker leaves room for one, but a truncated copy may end here.
         following = self._next_to(segment) if self.end.offset > segment.end - BLANK_HEAD else None
         return following or (segment if self.end.offset < segment.end else None)
 
-    def _as_it_is_now(self, which: int) -> Segment:
+    def _as_it_is_now(self, segment: Segment) -> Segment:
         """The segment in its current state: a copy in progress grows, and may replace an earlier one.
 
         A broker that starts deletes the empty segments after its log, and makes them again.
         """
-        segments = self.store.segments
-        segment = segments[which]
         if segment.is_packed:  # no broker writes to it, and its entry has another size
             return segment
         entry = storage_of(segment.uri).entry(segment.uri)
         if entry is None or (entry.size, entry.identity) == (segment.size, segment.identity):
             return segment
         changed = replace(segment, size=entry.size, identity=entry.identity)
-        self.store = replace(self.store, segments=(*segments[:which], changed, *segments[which + 1 :]))
+        self.store = replace(self.store, segments=tuple(changed if each is segment else each for each in self.store.segments))
         return changed
 
     def _next_to(self, segment: Segment) -> Segment | None:
         """The segment after that one, if it exists by now: its name is known in advance."""
-        segments = self.store.segments
-        which = bisect_right(segments, segment.base, key=lambda each: each.base)
-        if which < len(segments):
-            return self._as_it_is_now(which) if segments[which].base == segment.end else None
+        listed = self.store.segment_at(segment.end)
+        if listed is not None and listed.base == segment.end:
+            return self._as_it_is_now(listed)
+        if self.store.segments[-1].base > segment.base:
+            return None
         uri = f"{segment.directory}/{segment.end:020d}"
         entry = storage_of(uri).entry(uri)
         if entry is None or not entry.is_file or not entry.size:
             return None
         following = Segment(segment.end, entry.size, uri, entry.identity, segment.framing)
-        self.store = replace(self.store, segments=(*segments, following))
+        self.store = replace(self.store, segments=(*self.store.segments, following))
         return following
 
 

@@ -76,11 +76,9 @@ def look_at_end(
         _log.warning("%s: the checkpoint has no %s offset, so tail=%s reads to the end of the log", store.uri, tail, tail)
     if bound is None or bound >= end.offset:
         return end
-    segment = next((segment for segment in store.segments if segment.base <= bound < segment.end), None)
-    if segment is None:  # the bound is in no file: before the first one, or in a gap
-        return LogEnd(
-            max(store.min_offset, max((segment.end for segment in store.segments if segment.end <= bound), default=0)), end.written
-        )
+    segment = store.segment_at(bound)
+    if segment is None or segment.end <= bound:  # the bound is in no file: before the first one, or in a gap
+        return LogEnd(store.min_offset if segment is None else segment.end, end.written)
     position, follows = _boundary(store, segment, bound - segment.base, max_record_bytes)
     return LogEnd(segment.base + position, end.written, follows_record=follows)
 

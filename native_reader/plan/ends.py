@@ -204,11 +204,10 @@ def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool
 
 def _cut_short(store: StoreFiles, offset: int) -> Segment | None:
     """The segment where the log ends, if it is smaller than others and no segment continues it: a broker makes them of one size."""
-    until = [number for number, each in enumerate(store.segments) if each.base <= offset]
-    if not until:
+    segment = store.segment_at(offset)
+    if segment is None:
         return None
-    segment, after = store.segments[until[-1]], store.segments[until[-1] + 1 :]
-    is_continued = bool(after) and after[0].base == segment.end
+    is_continued = any(each.base == segment.end for each in store.segments)
     return segment if segment.size < max(segment.size for segment in store.segments) and not is_continued else None
 
 

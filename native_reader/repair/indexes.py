@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from native_reader import kernel
+from native_reader.layout.arrays import is_within
 from native_reader.plan.beside import Sides
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.repair.kept_keys import KeptKeys, Keys, indexed, joined
@@ -17,7 +18,7 @@ from native_reader.sides.index import LEAST_ROOM, index_files, room_of
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
-from native_reader.verify.records import RecordReader, within
+from native_reader.verify.records import RecordReader
 from native_reader.verify.sides import QueueNumbering
 from native_reader.writing.index import IndexFiles, Linking, NumpyLinking
 
@@ -69,7 +70,7 @@ def _merged(kept: KeptKeys, made: Keys, holes: Sequence[Hole]) -> Iterator[Keys]
     for keys in kept.pieces():
         stop = int(np.searchsorted(made.offset, keys.offset[-1]))
         has_lost = (np.diff(np.searchsorted(keys.offset, bounds)) > 0).any()
-        outside = keys.where(~within(keys.offset, bounds)) if has_lost else keys
+        outside = keys.where(~is_within(keys.offset, bounds)) if has_lost else keys
         if first == stop:
             yield outside
         else:

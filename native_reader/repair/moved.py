@@ -69,7 +69,7 @@ def _time_of_last(plan: RepairPlan, moved: Moved) -> int:
     number = int(moved.number[-1])
     if number >= 0:
         return int(plan.filling.times[number])
-    _, record = record_at(list(plan.shape.sources.values()), int(moved.old[-1]), int(moved.sizes[-1]))
+    _, record = record_at(plan.files, int(moved.old[-1]), int(moved.sizes[-1]))
     return int(record.heads["store_timestamp"][0])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from native_reader.errors import StoreDamaged
+from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Numbers
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
@@ -127,8 +128,7 @@ def _at(batches: Iterator[pa.RecordBatch], places: Numbers) -> Iterator[pa.Recor
     """The rows at these places, without the column about it."""
     for batch in batches:
         offsets = batch.column(0).to_numpy(zero_copy_only=False)
-        is_there = places[np.minimum(np.searchsorted(places, offsets), len(places) - 1)] == offsets
-        if len(kept := batch.filter(pa.array(is_there))):
+        if len(kept := batch.filter(pa.array(is_among(offsets, places)))):
             yield kept.select(_COMPARED[1:])
 
 

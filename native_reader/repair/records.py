@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from native_reader.scan.progress import Watch
 from native_reader.start.answer import RESERVED
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.store import StoreFiles
 
 CRCS, HOLES = ("drop", "fix"), ("placeholders", "repeat")
 
@@ -79,9 +78,10 @@ class Records(NamedTuple):
         return self.where(~which) if which.any() else self
 
 
-def record_at(segments: Sequence[Segment], offset: int, size: int) -> tuple[bytes, RecordParts]:
-    """The bytes of one whole record, and the places of its parts. `segments`: in order."""
-    segment = segments[bisect_right(segments, offset, key=lambda each: each.base) - 1]
+def record_at(files: StoreFiles, offset: int, size: int) -> tuple[bytes, RecordParts]:
+    """The bytes of one whole record, and the places of its parts."""
+    segment = files.segment_at(offset)
+    assert segment is not None
     with storage_of(segment.uri).open(segment.uri) as file:
         (content,) = file.read_ranges([(offset - segment.base, size)])
     return content, measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), offset)[0]

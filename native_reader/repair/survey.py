@@ -62,7 +62,7 @@ def wrong_checksums(files: StoreFiles, how: Reading) -> WrongChecksums:
 
 def _checksum(files: StoreFiles, start: int, end: int) -> int | None:
     """The checksum of the body of one record; None if clients cannot decompress it."""
-    content, records = record_at(files.segments, start, end - start)
+    content, records = record_at(files, start, end - start)
     at, size = int(records.body_at[0]), int(records.body_size[0])
     body, flags = content[at : at + size], int(records.heads["sys_flag"][0])
     is_broken = flags & COMPRESSED and decompress(body, flags, _MOST_DECOMPRESSED) is None
@@ -262,7 +262,7 @@ class Survey:
 
     def _properties(self, offset: int, size: int) -> bytes:
         """The stored properties of a record."""
-        content, records = record_at(self._files.segments, offset, size)
+        content, records = record_at(self._files, offset, size)
         return content[int(records.properties_at[0]) :]
 
     def _keep(self, key: tuple[str, int], queue: Survivors, records: Records, rows: Numbers) -> None:

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from native_reader.broker.settings import Topics
 from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC, read_batch_place, read_place, refers_to_record
 from native_reader.layout.record import INNER_BATCH
-from native_reader.log.boundary import segment_before
 from native_reader.records.sync import head_at
 from native_reader.sentences import Said, say
 from native_reader.sides.queues import Queue, QueueReader, Topic, queues_of
@@ -220,7 +219,7 @@ def _may_hold_batches(store: StoreFiles, queue: Queue, end: int) -> bool:
     if not len(newest):
         return False
     number, offset = int(newest.numbers[0]), int(newest.offsets[0])
-    segment = segment_before(store.segments, offset + 1)
+    segment = store.segment_at(offset)
     if segment is None or offset >= segment.end:
         return False
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -16,7 +15,7 @@ from native_reader.records.sync import RecordLayout, head_at, layout_at
 from native_reader.sides.bounds import Bounds, bounds_of
 from native_reader.sides.entries import Entries
 from native_reader.sides.queues import Queue, QueueReader, queue_named
-from native_reader.storage.store import Segment
+from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 from native_reader.sums import Tally
 
@@ -116,36 +115,35 @@ def waiting_by_tag(topic: str, committed: int, pieces: Iterable[tuple[Queue, Ent
     return tagged + ([Tagged(None, unknown, first_unknown)] if unknown else [])
 
 
-def tag_texts(segments: Sequence[Segment], tagged: Sequence[Tagged], max_record_bytes: int) -> list[str | None]:
+def tag_texts(store: StoreFiles, tagged: Sequence[Tagged], max_record_bytes: int) -> list[str | None]:
     """The tag of each code, from its first record; None if that has no tag with this hash or cannot be read."""
-    return [_tag_of(segments, each, max_record_bytes) if number < _MOST_NAMED else None for number, each in enumerate(tagged)]
+    return [_tag_of(store, each, max_record_bytes) if number < _MOST_NAMED else None for number, each in enumerate(tagged)]
 
 
-def _tag_of(segments: Sequence[Segment], tagged: Tagged, max_record_bytes: int) -> str | None:
-    text = None if tagged.code is None else _tag_at(segments, tagged.first, max_record_bytes)
+def _tag_of(store: StoreFiles, tagged: Tagged, max_record_bytes: int) -> str | None:
+    text = None if tagged.code is None else _tag_at(store, tagged.first, max_record_bytes)
     return text if text is not None and java_hash(text) == tagged.code else None
 
 
-def _tag_at(segments: Sequence[Segment], offset: int, max_record_bytes: int) -> str | None:
+def _tag_at(store: StoreFiles, offset: int, max_record_bytes: int) -> str | None:
     def tag_in(window: Window, layout: RecordLayout, _: int) -> str | None:
         if layout.size > max_record_bytes:
             return None
         return parse(without_crc_trailer(window.peek(layout.properties_at, layout.properties_size))).get(TAGS)
 
-    return _of_record(segments, offset, tag_in)
+    return _of_record(store, offset, tag_in)
 
 
-def store_time_at(segments: Sequence[Segment], offset: int) -> int | None:
+def store_time_at(store: StoreFiles, offset: int) -> int | None:
     """The store time of the record at that offset of the log, in milliseconds; None if there is no such record."""
-    return _of_record(segments, offset, lambda window, _, position: int(head_at(window, position)["store_timestamp"]))
+    return _of_record(store, offset, lambda window, _, position: int(head_at(window, position)["store_timestamp"]))
 
 
-def _of_record(segments: Sequence[Segment], offset: int, get: Callable[[Window, RecordLayout, int], Got | None]) -> Got | None:
+def _of_record(store: StoreFiles, offset: int, get: Callable[[Window, RecordLayout, int], Got | None]) -> Got | None:
     """What `get` returns for the record at that offset; None if it cannot be read."""
-    which = bisect_right(segments, offset, key=lambda segment: segment.base) - 1
-    if which < 0 or not 0 <= offset - segments[which].base - segments[which].frame < segments[which].size:
+    segment = store.segment_at(offset)
+    if segment is None or not 0 <= offset - segment.base - segment.frame < segment.size:
         return None
-    segment = segments[which]
     try:
         with Window(segment, 0) as window:
             position = offset - segment.base - segment.frame

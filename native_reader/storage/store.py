@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import re
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -109,6 +110,11 @@ class StoreFiles:
     def min_offset(self) -> int:
         """The first offset in a segment; 0 if there is none."""
         return self.segments[0].base if self.segments else 0
+
+    def segment_at(self, offset: int) -> Segment | None:
+        """The last segment that begins at or before that offset, though it may end before; None if none begins there."""
+        after = bisect_right(self.segments, offset, key=lambda segment: segment.base)
+        return self.segments[after - 1] if after else None
 
 
 def is_segment_name(name: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, segment_before, still_holds
+from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, still_holds
 from native_reader.plan.times import times_of
 from native_reader.predicate.outcomes import may_be_true
 from native_reader.predicate.tree import Predicate
@@ -60,7 +60,7 @@ def _begin_by_offset(store: StoreFiles, end: Boundary, offset: int, limits: Limi
     """The last boundary at or before that offset."""
     if offset >= end.offset:
         return end
-    segment = segment_before(store.segments, offset + 1)
+    segment = store.segment_at(offset)
     if segment is None or segment.end <= offset or offset == segment.base:
         return Boundary(max(offset, store.min_offset) if segment is None else segment.base)
     boundary = boundary_before(store, Boundary(segment.base), offset, limits)
@@ -83,7 +83,7 @@ def resume(store: StoreFiles, at: Boundary, end: Boundary, limits: Limits) -> tu
         return Boundary(first), None
     if at.offset < first:
         return Boundary(first), expiry_text(store, at.offset, first)
-    segment = segment_before(store.segments, at.offset)
+    segment = store.segment_at(at.offset - 1)
     begin = end if segment is None or at.offset >= end.offset else boundary_after(store, Boundary(segment.base), at.offset, limits)
     return begin, f"{rewrite_text(store, at)}. Reading can continue at offset {begin.offset:,}, without the records rewritten before it"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from native_reader.log.boundary import Boundaries, Boundary, Limits, boundary_before, counted, segment_before
+from native_reader.log.boundary import Boundaries, Boundary, Limits, boundary_before, counted
 from native_reader.storage.store import StoreFiles
 
 
@@ -75,7 +75,7 @@ def _end_near(log: Unread, target: int, limits: Limits) -> Boundary:
     store, begin, end = log
     if target >= end.offset:
         return end
-    segment = segment_before(store.segments, target)
+    segment = store.segment_at(target - 1)
     # Without queues every record up to the target is read, so it is cheaper to end the batch where a segment begins.
     if store.consume_queue is None and segment is not None and target < segment.end and segment.base > (begin.offset + target) // 2:
         target = segment.base

@@ -15,7 +15,6 @@ from native_reader.log.boundary import (
     boundary_after,
     boundary_before,
     readable_until,
-    segment_before,
     still_holds,
 )
 from native_reader.log.follow import Following
@@ -215,7 +214,7 @@ class Stream:
 
     def _remaining(self, store: StoreFiles, start: int, stop: int) -> tuple[int, int]:
         """The records of a rewritten log in that range of offsets."""
-        segment = segment_before(store.segments, start + 1)
+        segment = store.segment_at(start)
         if segment is None or start >= stop:
             return start, start
         begin = boundary_after(store, Boundary(segment.base), start, self._limits) if start > segment.base else Boundary(start)

@@ -106,7 +106,7 @@ def _unread(store: StoreFiles, queues: QueueEnds, each: GroupOffset) -> dict[str
         found = queues.unread(each.topic, each.queue_id, each.committed)
     if found is None:
         return {}
-    time = None if found.first is None else store_time_at(store.segments, found.first)
+    time = None if found.first is None else store_time_at(store, found.first)
     (oldest,) = timestamps(np.array([0 if time is None else time]), np.array([time is None])).to_pylist()
     return {"min": found.min_offset, "expired": found.expired, "oldest_unread": oldest}
 
@@ -123,7 +123,7 @@ def _tag_rows(part: _Offsets, projection: Projection) -> Iterator[dict[str, obje
             continue
         entries = queues.entries_from(each.topic, each.queue_id, each.committed)
         tagged = waiting_by_tag(each.topic, each.committed, entries, store.min_offset)
-        for one, tag in zip(tagged, tag_texts(store.segments, tagged, projection.max_record_bytes), strict=True):
+        for one, tag in zip(tagged, tag_texts(store, tagged, projection.max_record_bytes), strict=True):
             counts = {"tags_code": one.code, "tag": tag, "messages": one.messages, "first_physical_offset": one.first}
             yield _names(store, each) | counts
 

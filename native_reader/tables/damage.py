@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import ColumnSpec
+from native_reader.layout.arrays import is_within
 from native_reader.layout.record import Mask
 from native_reader.plan.beside import compared_sides
 from native_reader.plan.lost import Missing
@@ -84,9 +85,7 @@ class LogRange(NamedTuple):
         """For each reason, which offsets the log does not have."""
         masks = [(offsets < self.first, EXPIRED), (offsets >= self.end, AHEAD)]
         if self.holes:
-            starts, stops = np.array(self.holes, np.int64).T
-            which = np.searchsorted(starts, offsets, "right") - 1
-            masks.append(((which >= 0) & (offsets < stops[which]), HOLE))
+            masks.append((is_within(offsets, np.array(self.holes, np.int64)), HOLE))
         return masks
 
 

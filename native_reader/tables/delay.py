@@ -12,6 +12,7 @@ from native_reader.broker.config_files import read_config
 from native_reader.columns.makers import timestamps
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import KEYS_TYPE, TIMESTAMP, ColumnSpec
+from native_reader.layout.arrays import place_among
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.record import Numbers
 from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate
@@ -108,8 +109,8 @@ def _due(batch: pa.RecordBatch, queues_of_levels: Iterable[Queue]) -> pa.Array:
     for queue in queues_of_levels:
         with QueueReader(queue) as reader:
             entries = reader.within(int(offsets.min()), int(offsets.max()) + 1)
-        rows = np.minimum(np.searchsorted(offsets, entries.offsets), len(offsets) - 1)
-        fits = (offsets[rows] == entries.offsets) & (sizes[rows] == entries.sizes)
+        rows = place_among(entries.offsets, offsets)
+        fits = (rows >= 0) & (sizes[rows] == entries.sizes)
         due[rows[fits]] = entries.codes[fits]
     # An older code is the hash of the tags of a message without a level.
     stored: Numbers = microseconds(batch.column("store_timestamp"))

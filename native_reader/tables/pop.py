@@ -20,6 +20,7 @@ from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.columns.strings import text
 from native_reader.errors import UnreadableError
+from native_reader.layout.arrays import place_among
 from native_reader.layout.kinds import TIMER_TOPIC
 from native_reader.layout.pop import (
     ACK,
@@ -173,9 +174,8 @@ def _popped(store: str, table: pa.Table) -> pa.Table:
     first = np.flatnonzero(~is_ack)[first]
     confirmed, acks = np.unique(groups[is_ack], return_index=True)
     acks = np.flatnonzero(is_ack)[acks]
-    which = np.searchsorted(confirmed, known)
-    has_ack = np.append(confirmed, -1)[which] == known
-    ack = np.append(acks, 0)[which]
+    which = place_among(known, confirmed)
+    has_ack, ack = which >= 0, np.append(acks, 0)[which]
 
     order = np.argsort(first, kind="stable")
     first, has_ack, ack = first[order], has_ack[order], ack[order]

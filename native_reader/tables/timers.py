@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from native_reader.broker.progress import timer_check_of
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
-from native_reader.layout.arrays import last_of_each
+from native_reader.layout.arrays import last_of_each, place_among
 from native_reader.layout.kinds import TIMER_TOPIC
 from native_reader.layout.progress import TimerCheck
 from native_reader.predicate.tree import Column, Compare
@@ -117,9 +117,8 @@ def _waiting(timers: Timers, table: pa.Table) -> pa.Table:
     last = messages[last_of_each(groups[messages])]
     first = messages[first]
     recalled, requests = np.unique(groups[recalls], return_index=True)
-    places = np.minimum(np.searchsorted(recalled, known), max(0, len(recalled) - 1))
-    has_request = recalled[places] == known if len(recalled) else np.zeros(len(known), np.bool_)
-    requests = recalls[requests[places]] if len(recalled) else np.zeros(len(known), np.int64)
+    places = place_among(known, recalled)
+    has_request, requests = places >= 0, np.append(recalls[requests], 0)[places]
 
     order = np.argsort(first, kind="stable")
     first, last, has_request, requests = first[order], last[order], has_request[order], requests[order]

@@ -30,7 +30,7 @@ from native_reader.broker.store_database import NONE_UNDECIDED, UndecidedHalves,
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.errors import UnreadableError
-from native_reader.layout.arrays import last_of_each
+from native_reader.layout.arrays import is_among, last_of_each, place_among
 from native_reader.layout.kinds import HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC, ROCKSDB_OP_TOPIC
 from native_reader.layout.record import Mask, Numbers
 from native_reader.plan.planner import plan_read
@@ -185,8 +185,8 @@ def _transactions(log: HalfMessages, projection: Projection, table: pa.Table, lo
     np.maximum.at(checks, decisions.groups[known], table.column("checks").fill_null(0).to_numpy()[known])
     if undecided is not None and len(undecided.offsets):
         offsets = first.column("physical_offset").to_numpy()
-        rows = np.minimum(np.searchsorted(undecided.offsets, offsets), len(undecided.offsets) - 1)
-        checks = np.where(undecided.offsets[rows] == offsets, undecided.checks[rows], checks)
+        rows = place_among(offsets, undecided.offsets)
+        checks = np.where(rows >= 0, undecided.checks[rows], checks)
     columns = {
         "store": pa.repeat(pa.scalar(log.store.uri), len(first)),
         "uniq_key": pc.if_else(pc.starts_with(first.column(KEY), NO_KEY), None, first.column(KEY)),
@@ -298,21 +298,21 @@ class Decisions:
     def add_rocksdb_ops(self, batch: pa.RecordBatch) -> None:
         """Op messages of brokers with transactions in RocksDB, in the same order. Each names a half message by its offset."""
         named = integers(property_in(batch.column("properties"), _NAMED), pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-        rows = np.minimum(np.searchsorted(self._offsets, named), len(self._offsets) - 1)
-        is_half = (self._offsets[rows] == named) & self._in_database[rows]
+        rows = place_among(named, self._offsets)
+        is_half = (rows >= 0) & self._in_database[rows]
         offsets, times = batch.column("physical_offset").to_numpy(), microseconds(batch.column("store_timestamp"))
         self._note(_FINISHED, self.groups[rows[is_half]], offsets[is_half], times[is_half])
 
     def add_commits(self, batch: pa.RecordBatch, first_offset: int) -> None:
         """Messages with the commit flag. `first_offset`: the log has nothing before it."""
         named = batch.column("prepared_transaction_offset").to_numpy()
-        rows = np.minimum(np.searchsorted(self._offsets, named), len(self._offsets) - 1)
-        is_known = self._offsets[rows] == named
+        rows = place_among(named, self._offsets)
+        is_known = rows >= 0
         if (named < first_offset).any():  # that half message has expired, but the log may have a later one of the transaction
             by_key = pc.index_in(batch.column("uniq_key"), self._keys).fill_null(-1).to_numpy(zero_copy_only=False)
             rows = np.where(is_known, rows, np.maximum(by_key, 0))
             is_known |= (named < first_offset) & (by_key >= 0)
-        keys = self._keys.take(pa.array(rows))
+        keys = self._keys.take(pa.array(np.maximum(rows, 0)))
         fits = pc.fill_null(pc.or_kleene(pc.is_null(batch.column("uniq_key")), pc.equal(keys, batch.column("uniq_key"))), False)
         is_known &= fits.to_numpy(zero_copy_only=False) & (self.groups[rows] >= 0)
         offsets, times = batch.column("physical_offset").to_numpy(), microseconds(batch.column("store_timestamp"))
@@ -371,8 +371,7 @@ class _Ops:
             message, texts = pc.list_parent_indices(named).to_numpy(), named.flatten()
             good = np.flatnonzero(pc.match_substring_regex(texts, _DIGITS).to_numpy(zero_copy_only=False))
             numbers = texts.take(pa.array(good)).cast(pa.string()).cast(pa.int64()).to_numpy()
-            places = np.minimum(np.searchsorted(self._known, numbers), len(self._known) - 1)
-            is_known = self._known[places] == numbers
+            is_known = is_among(numbers, self._known)
             if not is_known.any():
                 continue
             message, numbers = message[good[is_known]], numbers[is_known]

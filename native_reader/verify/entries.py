@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.layout.arrays import is_within, place_among
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
 from native_reader.plan.beside import Sides
@@ -21,7 +22,7 @@ from native_reader.sides.queues import Queue, QueueReader
 from native_reader.storage.rocksdb_queues import is_in_database
 from native_reader.tuning import TUNING
 from native_reader.verify.findings import Findings
-from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Pairs, RecordFacts, within
+from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Pairs, RecordFacts
 from native_reader.verify.sides import QueueNumbering
 
 _SPREAD = 4
@@ -56,9 +57,7 @@ def _claims(found: Sequence[tuple[int, Entries]], records: Numbers) -> MergedCla
     )
     order = np.argsort(offset, kind="stable")
     offset = offset[order]
-    at = np.minimum(np.searchsorted(records, offset), max(len(records) - 1, 0))
-    row = np.where(records[at] == offset, at, -1) if len(records) else np.full(len(offset), -1)
-    return MergedClaims(queue[order], number[order], count[order], offset, size[order], code[order], row)
+    return MergedClaims(queue[order], number[order], count[order], offset, size[order], code[order], place_among(offset, records))
 
 
 def _grouped(rows: NDArray[np.intp], keys: NDArray[np.int32]) -> list[NDArray[np.intp]]:
@@ -147,7 +146,7 @@ class EntryCheck:
 
     def _ordinary(self, facts: RecordFacts, claims: MergedClaims, which: Mask, damage: Numbers) -> None:
         """Check entries that must agree with their record in everything."""
-        nowhere = which & (claims.row < 0) & ~within(claims.offset, damage)  # the damage is a finding itself
+        nowhere = which & (claims.row < 0) & ~is_within(claims.offset, damage)  # the damage is a finding itself
         self._add("entry-without-record", claims, nowhere, lambda _: Said("no record there"))
         if not len(facts):
             return
@@ -213,9 +212,8 @@ class EntryCheck:
         rows, queue = claims.row[mine], claims.queue[mine].astype(np.int64)
         wanted = light.row << 32 | (light.value & 0xFFFFFFFF)
         order = np.argsort(wanted, kind="stable")
-        asked = rows << 32 | queue
-        at = np.minimum(np.searchsorted(wanted[order], asked), max(len(order) - 1, 0))
-        is_named = (wanted[order][at] == asked) & (rows >= 0) if len(order) else np.zeros(len(mine), np.bool_)
+        at = place_among(rows << 32 | queue, wanted[order])
+        is_named = at >= 0
         others = np.zeros(len(claims), np.bool_)
         others[mine[~is_named]] = True
         self._add("entry-of-other-queue", claims, others, lambda _: Said("not of light queue"))

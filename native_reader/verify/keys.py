@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader import kernel
-from native_reader.layout.arrays import is_among
+from native_reader.layout.arrays import is_among, is_within, place_among
 from native_reader.layout.record import Index, Mask, Numbers
 from native_reader.plan.beside import Sides
 from native_reader.records.damages import OTHER_KEYS
@@ -19,7 +19,7 @@ from native_reader.sides.index import Head, IndexFile, entries_in, index_files, 
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
-from native_reader.verify.records import Pairs, RecordFacts, within
+from native_reader.verify.records import Pairs, RecordFacts
 
 _SEARCHED_AT_ONCE = 1024
 _LARGEST_HASH = 2**31 - 1
@@ -155,8 +155,8 @@ class KeyCheck:
         """Compare each entry with the record that it names; returns which of those that are right have another time."""
         _, piece = part
         offsets, hashes = piece["offset"].astype(np.int64), piece["hash"].astype(np.int64)
-        row = _row_at(facts.offset, offsets)
-        self._add("index-without-record", each, part, (row < 0) & ~within(offsets, damage), "no record there")
+        row = place_among(offsets, facts.offset)
+        self._add("index-without-record", each, part, (row < 0) & ~is_within(offsets, damage), "no record there")
         if not len(facts):
             return np.zeros(len(piece), np.bool_)
         is_right = known.name(row, hashes) | ((row >= 0) & (hashes == facts.tag_key[row]))
@@ -167,7 +167,7 @@ class KeyCheck:
     def _bounds(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: RecordFacts) -> None:
         """The times in the header are those of the first and the last record."""
         number, piece = part
-        first, last = _row_at(facts.offset, piece["offset"][[0, -1]].astype(np.int64)).tolist()
+        first, last = place_among(piece["offset"][[0, -1]].astype(np.int64), facts.offset).tolist()
         is_first, is_last = number == 1, number + len(piece) == each.stop and not each.is_open
         for is_end, row, stated in ((is_first, first, each.head.begin_time), (is_last, last, each.head.end_time)):
             if is_end and row >= 0 and int(facts.time[row]) not in (-1, stated):
@@ -218,7 +218,7 @@ def numpy_indexed(
         # If no entry is for a tag, the entries are the keys in their order. Then no record has to be searched.
         if np.array_equal(entries["offset"], offsets[row]) and not (own == tags[row]).any():
             return count, entries["seconds"] != _seconds(times[row], begin_time)
-    row = _row_at(offsets, entries["offset"].astype(np.int64))
+    row = place_among(entries["offset"].astype(np.int64), offsets)
     if (row < 0).any() or (row[1:] < row[:-1]).any():
         return None, np.empty(0, np.bool_)
     of_keys = np.flatnonzero(entries["hash"] != tags[row])
@@ -253,11 +253,3 @@ def _first_at(stored: StoredFile, slots: int, offset: int, first: int, stop: int
 
 def _pairs(row: Index, hashes: Numbers) -> Numbers:
     return row << 31 | hashes
-
-
-def _row_at(records: Numbers, offsets: Numbers) -> NDArray[np.intp]:
-    """The record at exactly each offset, or -1."""
-    if not len(records):
-        return np.full(len(offsets), -1, np.intp)
-    at = np.minimum(np.searchsorted(records, offsets), len(records) - 1)
-    return np.where(records[at] == offsets, at, -1)

@@ -112,12 +112,3 @@ class RecordReader:
         if len(self.places) > _MOST_PLACES or self._text > _MOST_TEXT:
             self._marker, self._text = new_marker(), 0
             self.places.clear()
-
-
-def within(offsets: Numbers, ranges: Numbers) -> NDArray[np.bool_]:
-    """Which offsets are in one of the ranges `[start, stop)`, which ascend."""
-    if not len(ranges):
-        return np.zeros(len(offsets), np.bool_)
-    at = np.searchsorted(ranges[:, 0], offsets, "right") - 1
-    inside: NDArray[np.bool_] = (at >= 0) & (offsets < ranges[at, 1])
-    return inside
