@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from native_reader.columns.projection import Projection
@@ -14,8 +14,8 @@ from native_reader.plan.beside import Sides
 from native_reader.plan.lost import Missing
 from native_reader.plan.plan import Plan
 from native_reader.plan.planning import Planning
-from native_reader.plan.split import Split
-from native_reader.plan.ways import plain, way_of
+from native_reader.plan.split import Split, SplitLog
+from native_reader.plan.ways import ALONE, AUTO, SCAN, SUMMARY, TRUST, ByQueues, BySummary, Scanned, Way
 from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import SegmentReport
 from native_reader.sentences import Said
@@ -28,6 +28,10 @@ _LAYOUT = 6
 _NOT_PINNED = ("max_read_rate", "lenient", "returned")
 """The first does not change what is in the files; the others follow from `mode` and `columns`."""
 
+_SHARED = ("log", "segment", "way")
+"""Many splits share one of these. In the file, it is there once, and a split has its number."""
+_WAYS: Mapping[str, Any] = {SCAN: Scanned, AUTO: ByQueues, TRUST: ByQueues, SUMMARY: BySummary, ALONE: BySummary}
+"""By access. An export is not planned with records that an earlier pass saw."""
 _SHOWN = 200
 
 ExportRequest = Mapping[str, Any]
@@ -70,9 +74,10 @@ def manifest_of(request: ExportRequest, plan: Plan) -> Manifest:
 
 def save(manifest: Manifest, target: Target) -> None:
     """Write the manifest: the export has begun."""
-    segments = list({split.segment: None for task in manifest.tasks for split in task})
-    sides = list({split.sides: None for task in manifest.tasks for split in task})
-    numbers = {shared: number for several in (segments, sides) for number, shared in enumerate(several)}
+    splits = [split for task in manifest.tasks for split in task]
+    shared = {name: list(dict.fromkeys(getattr(split, name) for split in splits)) for name in _SHARED}
+    numbers = {each: number for several in shared.values() for number, each in enumerate(several)}
+    own = [each.name for each in fields(Split) if each.name not in _SHARED]
     target.write_text(
         NAME,
         [
@@ -80,9 +85,16 @@ def save(manifest: Manifest, target: Target) -> None:
                 {
                     "request": manifest.request,
                     "ends": manifest.ends,
-                    "segments": [asdict(segment) for segment in segments],
-                    "sides": [None if each is None else asdict(each) for each in sides],
-                    "tasks": [[_plain(split, numbers) for split in task] for task in manifest.tasks],
+                    "log": [asdict(log) for log in shared["log"]],
+                    "segment": [asdict(segment) for segment in shared["segment"]],
+                    "way": [{"access": way.access} | asdict(way) for way in shared["way"]],
+                    "tasks": [
+                        [
+                            {name: numbers[getattr(split, name)] for name in _SHARED} | {name: getattr(split, name) for name in own}
+                            for split in task
+                        ]
+                        for task in manifest.tasks
+                    ],
                     "idle": [asdict(segment) for segment in manifest.idle],
                     "missing": [
                         {**each._asdict(), "what": each.what.to_json(), "back": None if each.back is None else each.back.to_json()}
@@ -95,12 +107,6 @@ def save(manifest: Manifest, target: Target) -> None:
     )
 
 
-def _plain(split: Split, numbers: Mapping[Segment | Sides | None, int]) -> dict[str, Any]:
-    """What several splits share is a number."""
-    known = {name: getattr(split, name) for name in Split.__dataclass_fields__}
-    return {**known, "way": plain(split.way), "segment": numbers[split.segment], "sides": numbers[split.sides]}
-
-
 def saved(target: Target) -> Manifest | None:
     """The manifest of an export that has begun; None if there is none."""
     if target.size(NAME) is None:
@@ -108,12 +114,15 @@ def saved(target: Target) -> Manifest | None:
     try:
         known = json.loads("".join(target.lines(NAME)))
         if known["request"]["layout"] == _LAYOUT:
-            segments = [Segment(**each) for each in known["segments"]]
-            sides = [None if each is None else Sides(**{**each, "directories": tuple(each["directories"])}) for each in known["sides"]]
+            shared: dict[str, list[Any]] = {
+                "log": [_log_of(**each) for each in known["log"]],
+                "segment": [Segment(**each) for each in known["segment"]],
+                "way": [_way_of(each) for each in known["way"]],
+            }
             return Manifest(
                 known["request"],
                 tuple((uri, end) for uri, end in known["ends"]),
-                [tuple(_split(each, segments, sides) for each in task) for task in known["tasks"]],
+                [tuple(Split(**each | {name: shared[name][each[name]] for name in shared}) for each in task) for task in known["tasks"]],
                 [SegmentReport(**each) for each in known["idle"]],
                 [_missing(each) for each in known["missing"]],
             )
@@ -127,9 +136,16 @@ def _missing(known: Mapping[str, Any]) -> Missing:
     return Missing(**{**known, **said})
 
 
-def _split(known: dict[str, Any], segments: Sequence[Segment], sides: Sequence[Sides | None]) -> Split:
-    shared = {"segment": segments[known["segment"]], "sides": sides[known["sides"]]}
-    return Split(**{**known, **shared, "way": way_of(known["way"])})
+def _log_of(sides: dict[str, Any] | None, **known: Any) -> SplitLog:
+    return SplitLog(**known, sides=None if sides is None else Sides(**sides | {"directories": tuple(sides["directories"])}))
+
+
+def _way_of(known: dict[str, Any]) -> Way:
+    """The way that was written like this. Raises KeyError or TypeError for anything else."""
+    kind = _WAYS[known["access"]]
+    values = {each.name: known[each.name] for each in fields(kind)}
+    way: Way = kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    return way
 
 
 def check_same(target: Target, begun: ExportRequest, request: ExportRequest) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +18,10 @@ from native_reader.plan.estimate import AccessPath
 from native_reader.plan.keys import KeyLookup
 from native_reader.plan.lost import CheckedEnd, Lost, Missing, gap_in
 from native_reader.plan.planning import Planning
-from native_reader.plan.split import SPLIT_COSTS, Split
+from native_reader.plan.split import SPLIT_COSTS, Split, SplitLog
 from native_reader.plan.summarized import NOT_SUMMARIZED, Covered, Summarized
 from native_reader.plan.times import Times
-from native_reader.plan.ways import ALONE, AUTO, SCAN, SCANNED, SEEN, SUMMARY, ByQueues, BySummary, Places, SeenBefore
+from native_reader.plan.ways import ALONE, AUTO, SCAN, SCANNED, SEEN, SUMMARY, ByQueues, BySummary, Places, SeenBefore, Way
 from native_reader.predicate.outcomes import Facts, Within, borders_of, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Column, Compare, Or, Predicate, all_of
 from native_reader.storage.store import Segment, StoreFiles
@@ -100,7 +101,7 @@ class Plan:
         return [tuple(task) for task in tasks]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoreRead:
     """What planning knows about one store: where its log ends, and what its queues, index and store times say."""
 
@@ -136,10 +137,16 @@ class StoreRead:
     def whole(self, segment: Segment) -> Split:
         """A segment as one split, from `start` on."""
         start, end = max(0, (self.start or 0) - segment.base), max(0, min(self.end - segment.base, segment.size))
-        path, stale = self.path, self.stale if 0 < end < segment.size else 0
-        way = SCANNED if path.access == SCAN else ByQueues(self.store.queues, path.share, path.access)
-        how: dict[str, Any] = {"border": start, "stale": stale, "end_follows_record": self.end_follows_record, "sides": self.sides}
-        return Split(self.store.uri, segment, start, segment.size, end, way, **how)
+        return Split(self._log, segment, start, segment.size, end, self._way, border=start)
+
+    @cached_property
+    def _log(self) -> SplitLog:
+        return SplitLog(self.store.uri, self.store.consume_queue, self.stale, self.end_follows_record, self.sides)
+
+    @cached_property
+    def _way(self) -> Way:
+        path = self.path
+        return SCANNED if path.access == SCAN else ByQueues(self.store.queues, path.share, path.access)
 
 
 def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) -> list[StoreRead]:
@@ -215,7 +222,7 @@ class _Parts:
     def _add_parts(self, split: Split, read: StoreRead, spans: Sequence[tuple[int, int]]) -> None:
         parts = [split] if split.segment.is_packed else read.times.parts(split, self.wanted.rows)
         hits = () if read.lookup is None else read.lookup.hits
-        pieces = [piece for part in parts for piece in _narrowed(part, spans, hits, read.store.consume_queue)]
+        pieces = [piece for part in parts for piece in _narrowed(part, spans, hits)]
         self.splits += [_nearer(piece, read.starts) for piece in pieces]
         if not pieces:
             self.skipped.append((split.segment, self._inside if parts else "store time"))
@@ -266,7 +273,7 @@ def _within(spans: Sequence[tuple[int, int]], low: int, high: int) -> list[tuple
     return [(max(low, start), min(high, stop)) for start, stop in spans[first:end]]
 
 
-def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[int], queue: str | None) -> list[Split]:
+def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[int]) -> list[Split]:
     """The parts of a split that may match. Offsets in `first` get their own splits, if there are few."""
     base = split.segment.base + split.segment.frame  # a record's own offset is after its frame
     spans = _within(spans, base + split.start, base + split.stop)
@@ -291,7 +298,6 @@ def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[in
             stop - base,
             alone=stop not in begins and stop < base + split.stop,
             follows=start in stops and start not in certain,
-            queue=queue or "",
         )
         for start, stop in near
         if start - base < split.end
@@ -305,11 +311,10 @@ def _nearer(split: Split, starts: Sequence[int]) -> Split:
     return replace(split, border=near) if near > split.border else split
 
 
-def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool, queue: str) -> Split:
+def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool) -> Split:
     if (start, stop) == (split.start, split.stop):
         return split
-    is_certain = follows or start == split.border
-    part = replace(split, start=start, stop=stop, alone=alone, follows=follows, queue="" if is_certain else queue)
+    part = replace(split, start=start, stop=stop, alone=alone, follows=follows)
     return replace(part, way=SCANNED) if part.access == AUTO and part.written <= TUNING.small_part else part
 
 
@@ -335,14 +340,7 @@ def cut(split: Split, most: int, share: float) -> list[Split]:
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]
     stops = [*cuts[1:], split.stop]
     return [
-        replace(
-            split,
-            start=start,
-            stop=stop,
-            alone=split.alone and stop == split.stop,
-            follows=split.follows or start != split.start,
-            queue=split.queue if start == split.start else "",
-        )
+        replace(split, start=start, stop=stop, alone=split.alone and stop == split.stop, follows=split.follows or start != split.start)
         for start, stop in zip(cuts, stops, strict=True)
     ]
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from native_reader.plan.beside import Sides
-from native_reader.plan.ways import SCAN, SCANNED, ByQueues, Way
+from native_reader.plan.ways import SCAN, SCANNED, Way
 from native_reader.storage.store import Segment
 
 SPLIT_COSTS = 256 << 10
@@ -14,37 +13,49 @@ SPLIT_COSTS = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
+class SplitLog:
+    """What all splits of one log have in common: the same object, so that a task that is pickled has it once."""
+
+    store: str
+    queue: str | None = None
+    """The directory of its consume queues, which may confirm where a record starts."""
+    stale: int = 0
+    """The bytes of old records after its end."""
+    end_follows_record: bool = True
+    """Whether a record, or the segment's blank, ends where the log ends. Otherwise damage may."""
+    sides: Sides | None = None
+    """What to compare the records with, if damage is returned as rows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Bytes `[start, stop)` of a segment; the split owns the records that start there.
 
     Made without reading the log, so `start` may be inside a record.
-    `end`: where the log ends in this file.
-    `way`: which of its records are looked at.
-    `alone`: the bytes after the split, up to the next record, are not wanted.
-    `follows`: another split of the plan ends at `start` and checks that its records lead there.
-    `border`: a position at or before `start` where a record certainly starts. If it is before `start` and no split leads
-    there, the consume queues in `queue` may confirm a nearer one.
-    `stale`: the bytes of old records after `end`.
-    `end_follows_record`: a record, or the segment's blank, ends at `end`; otherwise damage may.
-    `sides`: what to compare the records with, if damage is returned as rows.
     """
 
-    store: str
+    log: SplitLog
     segment: Segment
     start: int
     stop: int
     end: int
+    """Where the log ends in this file."""
     way: Way = SCANNED
+    """Which of its records are looked at."""
     alone: bool = False
+    """Whether the bytes after the split, up to the next record, are not wanted."""
     border: int = 0
+    """A position at or before `start` where a record certainly starts. If it is before, a queue may confirm a nearer one."""
     follows: bool = False
-    queue: str = ""
-    stale: int = 0
-    end_follows_record: bool = True
-    sides: Sides | None = None
+    """Whether another split of the plan ends at `start`, and checks that its records lead there."""
 
     def __len__(self) -> int:
         return self.stop - self.start
+
+    @property
+    def store(self) -> str:
+        """The URI of its store."""
+        return self.log.store
 
     @property
     def written(self) -> int:
@@ -65,30 +76,3 @@ class Split:
     def work(self) -> int:
         """The approximate number of bytes to read."""
         return max(self.written, SPLIT_COSTS) if self.access == SCAN else int(self.written * self.share) + SPLIT_COSTS
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickled flat, with the store's name only once: a plan has one split or more per task."""
-        segment, way = self.segment, self.way
-        queues = way.queues if isinstance(way, ByQueues) else ()
-        uris = tuple(uri.removeprefix(f"{self.store}/") for uri in (segment.uri, self.queue, *queues))
-        known = segment.base, segment.size, segment.identity, segment.framing
-        cut = self.start, self.stop, self.end, self.alone, self.border, self.follows, self.stale, self.end_follows_record
-        how = (way.share, way.access) if isinstance(way, ByQueues) else None if way == SCANNED else way
-        more = (how, self.sides) if self.sides is not None else (how,) if how is not None else ()
-        return _split, (self.store, uris, known, cut, *more)
-
-
-def _split(
-    store: str,
-    uris: tuple[str, ...],
-    known: tuple[int, int, int, str],
-    cut: tuple[Any, ...],
-    *more: Any,
-) -> Split:
-    uri, queue, *queues = (inside if "://" in inside or not inside else f"{store}/{inside}" for inside in uris)
-    base, size, identity, framing = known
-    start, stop, end, alone, border, follows, stale, after_record = cut
-    how, sides = (*more, None, None)[:2]
-    way = ByQueues(tuple(queues), *how) if isinstance(how, tuple) else how or SCANNED
-    segment = Segment(base, size, uri, identity, framing)
-    return Split(store, segment, start, stop, end, way, alone, border, follows, queue, stale, after_record, sides)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -61,20 +61,7 @@ class BySummary:
 
 
 Way = Scanned | ByQueues | SeenBefore | BySummary
-_KINDS: dict[str, Any] = {SCAN: Scanned, AUTO: ByQueues, TRUST: ByQueues, SEEN: SeenBefore, SUMMARY: BySummary, ALONE: BySummary}
 SCANNED = Scanned()
-
-
-def plain(way: Way) -> dict[str, Any]:
-    """A way as JSON has it. No file has one with records that were seen."""
-    return {**asdict(way), "access": way.access}
-
-
-def way_of(known: dict[str, Any]) -> Way:
-    """What `plain` made. Raises KeyError or TypeError for anything else."""
-    kind = _KINDS[known["access"]]
-    way: Way = kind(**{each.name: tuple(value) if isinstance(value := known[each.name], list) else value for each in fields(kind)})
-    return way
 
 
 class Places(NamedTuple):

@@ -102,7 +102,7 @@ class Reading:
         self._of_messages = Filter(wanted.rows, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
         self._only_counts = projection.unpacks_batches and not projection.columns and self._of_messages.is_empty
         self._wanted = wanted
-        self._doubted = self._compared_with(split.sides) if projection.has_damage_rows and split.sides is not None else None
+        self._doubted = self._compared_with(split.log.sides) if projection.has_damage_rows and split.log.sides is not None else None
         self._walk: ReadWalk | NarrowedRead | None = None
         self._window: Window | None = None
         self._damage: list[Damages] = []
@@ -190,7 +190,7 @@ class Reading:
         """The log ended after a valid record when the read was planned. If damage ends there now, these are not the same bytes."""
         split, segment = self._split, self._split.segment
         end = segment.base + split.end
-        last = self._damage[-1][-1] if self._damage and split.end < segment.size and split.end_follows_record else None
+        last = self._damage[-1][-1] if self._damage and split.end < segment.size and split.log.end_follows_record else None
         if last is not None and last.end == end and last.reason not in _STILL_THERE:
             raise DataLoss(
                 f"{segment.uri}: bytes {last.start:,} to {end:,} of the log held records when the read was planned, and do not now. "
@@ -213,7 +213,7 @@ class Reading:
             return sync(window, split.start, stop)
         known = self._shared.certain.get(uri, 0)
         low = max(split.border, known if known <= split.start else 0)
-        near: dict[str, Any] = {"queue": split.queue or None, "low": low, "max_record_bytes": self._projection.max_record_bytes}
+        near: dict[str, Any] = {"queue": split.log.queue, "low": low, "max_record_bytes": self._projection.max_record_bytes}
         begin = certain_at_or_after(window, split.start, stop, **near)
         self._shared.certain[uri] = low if begin is None else begin
         return begin
@@ -348,10 +348,10 @@ class Reading:
     @property
     def report(self) -> Report:
         """The account of the bytes that were looked at."""
-        segment, walk = self._split.segment, self._walk
+        split, segment, walk = self._split, self._split.segment, self._walk
         counts = counts_of(Account() if walk is None else walk.account)
         account = SegmentReport(segment.uri, segment.base, segment.size, *counts)
-        stale = min(self._split.stale, account.unwritten_bytes)
+        stale = min(split.log.stale, account.unwritten_bytes) if 0 < split.end < segment.size else 0
         account = replace(account, unwritten_bytes=account.unwritten_bytes - stale, stale_bytes=stale)
         failed = self._failed_bytes
         account += SegmentReport(segment.uri, segment.base, segment.size, -self._failed, -failed, damage_bytes=failed)

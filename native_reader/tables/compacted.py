@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
-from native_reader.plan.split import SPLIT_COSTS, Split
+from native_reader.plan.split import SPLIT_COSTS, Split, SplitLog
 from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.storage.discovery import COMPACTED
 from native_reader.storage.protocol import StoredFile, storage_of
@@ -72,7 +72,7 @@ def _batches(part: CompactedFile, projection: Projection) -> Iterator[pa.RecordB
     segment = part.segment
     with storage_of(segment.uri).open_known(segment.uri, segment.identity) as file:
         end = _written_end(file, segment.size)
-    reading = MessagesPart(Split(part.store, segment, 0, segment.size, end))
+    reading = MessagesPart(Split(SplitLog(part.store), segment, 0, segment.size, end))
     for batch in reading.reading(projection, *(name for name in _OF_MESSAGES if name in projection.columns), "physical_offset"):
         columns = {name: batch.column(name) for name in _OF_MESSAGES if name in projection.columns}
         whole = {"store": pa.repeat(part.store, len(batch)), "file": pa.repeat(segment.uri, len(batch))}
