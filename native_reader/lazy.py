@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from native_reader.checks import MOST_JOBS, whole
 from native_reader.columns.batches import CORRUPT_COLUMNS
-from native_reader.columns.projection import Projection
 from native_reader.columns.schema import COLUMNS
 from native_reader.conditions import condition_on, predicate_of
 from native_reader.errors import spelled
@@ -24,8 +23,8 @@ from native_reader.plan.doubts import check_topics, doubts_of, log_doubts
 from native_reader.plan.ends import find_ends
 from native_reader.plan.explain import Explanation
 from native_reader.plan.lost import CheckedEnd
-from native_reader.plan.plan import Plan
-from native_reader.plan.planner import plan_opening, plan_until
+from native_reader.plan.plan import Plan, StoreRead, whole_reads
+from native_reader.plan.planner import plan_opening, plan_reads
 from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
 from native_reader.scan.progress import Watch
@@ -105,17 +104,14 @@ class Scan(Lazy):
             130742
         """
         if self._plan is None:
-            self._plan = self._planned(self._predicate)
+            self._plan = plan_reads(self._reads(), self._predicate, self._planning)
         return self._plan
 
-    def _planned(self, predicate: Predicate, projection: Projection | None = None) -> Plan:
-        planning = self._planning if projection is None else replace(self._planning, returned=projection.returned)
-        return plan_until(self._stores, predicate, planning, self._fixed_ends())
-
-    def _fixed_ends(self) -> Mapping[str, CheckedEnd]:
+    def _reads(self) -> list[StoreRead]:
+        """The whole logs, up to their ends, which are found on first use."""
         if self._ends is None:
             self._ends = find_ends(self._stores, self._planning)
-        return self._ends
+        return whole_reads(self._stores, self._ends)
 
     def _copied(self) -> Scan:
         one = copy(self)
@@ -128,7 +124,7 @@ class Scan(Lazy):
 
     def _narrowed(self, columns: Collection[str], condition: Predicate, stops_early: bool) -> Scan:
         if not stops_early:
-            self._fixed_ends()
+            self._reads()
         one, shows_damage = copy(self), self._projection.has_damage_rows
         kept = tuple(name for name in self._projection.columns if name in columns or (shows_damage and name in CORRUPT_COLUMNS))
         one._projection = replace(self._projection, columns=kept)
@@ -196,7 +192,7 @@ class Scan(Lazy):
             >>> [damage.reason for damage in run.report.damage]
             ['lengths']
         """
-        return self._run(self._projection, jobs, progress)
+        return Run(self.plan(), self._projection, _jobs(jobs), self._doubt, progress)
 
     def runs(self, jobs: int = 1, progress: Watch = False) -> Iterator[Run]:
         """Start the read in steps, for a reader that stops early: the end of a log is found only when what is before it was read.
@@ -221,7 +217,7 @@ class Scan(Lazy):
             return
         first = Run(opening.plan, self._projection, _jobs(jobs), progress=progress)
         yield first
-        rest = self._planned(opening.rest)
+        rest = plan_reads(self._reads(), opening.rest, self._planning)
         yield Run(rest, self._projection, _jobs(jobs), lambda rows: self._doubt(first.report.rows + rows), progress)
 
     def _from_first(self) -> Iterator[pa.RecordBatch]:
@@ -263,8 +259,10 @@ class Scan(Lazy):
             255
         """
         projection = replace(self._projection, columns=())
-        # A summary without the wanted columns may still have all that counting needs.
-        plan = self.plan() if self._planning.summary is None else self._planned(self._predicate, projection)
+        if self._planning.summary is None:
+            plan = self.plan()
+        else:  # a summary without the wanted columns may still have all that counting needs
+            plan = plan_reads(self._reads(), self._predicate, replace(self._planning, returned=projection.returned))
         run = Run(plan, projection, _jobs(jobs), self._doubt, progress)
         for _ in run:
             pass
@@ -309,9 +307,6 @@ class Scan(Lazy):
         exported = export(wanted, path, **files, jobs=_jobs(jobs), progress=progress)
         self._doubt(exported.rows)
         return exported
-
-    def _run(self, projection: Projection, jobs: int, progress: Watch) -> Run:
-        return Run(self.plan(), projection, _jobs(jobs), self._doubt, progress)
 
     def _doubt(self, rows: int) -> None:
         """Warn about names in the conditions that the stores do not have, after a read that returned so many rows."""

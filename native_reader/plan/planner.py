@@ -42,23 +42,14 @@ def plan_read(
     `seen`: where an earlier pass saw everything that the read may want.
     """
     if ranges is None:
-        return plan_until(stores, predicate, planning, find_ends(stores, planning, seen), seen)
-    reads = [StoreRead(store, stop, start) for store in stores if store.uri in ranges for start, stop in [ranges[store.uri]]]
-    return _planned(reads, predicate, planning, seen)
+        reads = whole_reads(stores, find_ends(stores, planning, seen))
+    else:
+        reads = [StoreRead(store, stop, start) for store in stores if store.uri in ranges for start, stop in [ranges[store.uri]]]
+    return plan_reads(reads, predicate, planning, seen)
 
 
-def plan_until(
-    stores: Sequence[StoreFiles],
-    predicate: Predicate,
-    planning: Planning,
-    ends: Mapping[str, CheckedEnd],
-    seen: PlacesOfStores = NOT_SEEN,
-) -> Plan:
-    """The plan of a read of each log from its start to an end that is known already."""
-    return _planned(whole_reads(stores, ends), predicate, planning, seen)
-
-
-def _planned(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning, seen: PlacesOfStores) -> Plan:
+def plan_reads(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning, seen: PlacesOfStores = NOT_SEEN) -> Plan:
+    """The plan of reads of several logs, of which only the ends are known yet."""
     prepared = [
         replace(read, places=seen[read.store.uri]) if read.store.uri in seen else _prepared(read, predicate, planning) for read in reads
     ]
@@ -116,6 +107,6 @@ def plan_opening(stores: Sequence[StoreFiles], predicate: Predicate, planning: P
     # In a log of one segment, the first bytes rarely have messages of the wanted time.
     if until is None or (until < first.segments[0].end and mentions(predicate, "store_timestamp")):
         return None
-    plan = plan_until((first,), predicate, planning, {first.uri: CheckedEnd(until)})
+    plan = plan_reads(whole_reads((first,), {first.uri: CheckedEnd(until)}), predicate, planning)
     elsewhere = Not(Compare(Column("store"), "=", first.uri))
     return Opening(plan, all_of((predicate, Or((elsewhere, Compare(Column("physical_offset"), ">=", until))))))

@@ -78,30 +78,27 @@ class Run:
         if self._begun:
             raise OptionError("this run was already iterated, and can be iterated only once. Use scan.run() for a new one")
         self._begun = True
-        return self._metered()
-
-    def _metered(self) -> Iterator[pa.RecordBatch]:
-        with self._meter:
-            yield from self._batches()
+        return self._batches()
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        splits = self._plan.splits
-        if self._jobs == 1 and self._ahead is None:
-            for reading in map(self._reading, splits):
-                try:
-                    yield from reading
-                finally:
-                    self._note(reading)
-        else:
-            parts = (part for split in splits for part in self._parts(split))
-            yield from side_by_side(map(self._reading, parts), self._jobs, self._note, self._meter.look, most=self._ahead)
-        if self._at_end is not None:
-            self._at_end(sum(report.rows for report in self._reports))
+        readings = map(self._reading, self._parts())
+        with self._meter:
+            if self._jobs == 1 and self._ahead is None:
+                for reading in readings:
+                    try:
+                        yield from reading
+                    finally:
+                        self._note(reading)
+            else:
+                yield from side_by_side(readings, self._jobs, self._note, self._meter.look, most=self._ahead)
+            if self._at_end is not None:
+                self._at_end(sum(report.rows for report in self._reports))
 
-    def _parts(self, split: Split) -> list[Split]:
-        """Parts for several jobs. A user who allows no cuts inside a segment (large max_partition_bytes) gets none here either."""
-        is_cut = self._jobs > 1 and split.segment.size > self._plan.partition_bytes
-        return cut(split, TUNING.part_of_a_job, split.share) if is_cut else [split]
+    def _parts(self) -> Iterator[Split]:
+        """The splits, cut for several jobs; not if the user allows no cuts inside a segment (a large max_partition_bytes)."""
+        for split in self._plan.splits:
+            is_cut = self._jobs > 1 and split.segment.size > self._plan.partition_bytes
+            yield from cut(split, TUNING.part_of_a_job, split.share) if is_cut else (split,)
 
     def _reading(self, split: Split) -> Reading:
         part = self._meter.part(split.work)
