@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 
 import numpy as np
@@ -15,7 +14,7 @@ from native_reader.repair.refusals import refusal
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.store import StoreFiles
 
 WIDTH = QUEUE_ENTRY.itemsize
 _AT_ONCE = 1 << 16
@@ -27,11 +26,11 @@ _LONGEST_NAME = 255
 class OldQueue:
     """One queue. A file that is missing or cannot be read has no entries."""
 
-    def __init__(self, queue: Queue, segments: Sequence[Segment]) -> None:
-        self.topic, self.queue_id, self.files = queue.topic, queue.queue_id, queue.files
+    def __init__(self, queue: Queue, store: StoreFiles) -> None:
+        self._queue, self.topic, self.queue_id, self.files = queue, queue.topic, queue.queue_id, queue.files
         with QueueReader(queue) as reader:
             self.stop = reader.number_at(reader.bound() - 1) + 1 if reader.bound() else queue.files[0].base
-            self.first = _first_confirmed(reader, segments)
+            self.first = _first_confirmed(reader, store)
             """Slot and offset of the first entry whose record is there, if one is found."""
         self.begin = queue.files[0].base
         self._at, self._ahead = 0, np.empty(0, QUEUE_ENTRY)
@@ -45,30 +44,21 @@ class OldQueue:
         return self._ahead[first - self._at : stop - self._at]
 
     def _read(self, first: int, stop: int) -> NDArray[np.void]:
-        found = np.zeros(stop - first, QUEUE_ENTRY)
-        for file in self.files:
-            begin, end = max(first, file.base), min(stop, file.base + file.units)
-            if begin < end:
-                try:
-                    with storage_of(file.uri).open(file.uri) as stored:
-                        piece = stored.read_array((begin - file.base) * WIDTH, QUEUE_ENTRY, end - begin)
-                except OSError:
-                    continue
-                found[begin - first : begin - first + len(piece)] = piece
-        return found
+        with QueueReader(self._queue) as reader:
+            return reader.slots(first, stop)
 
 
-def _first_confirmed(reader: QueueReader, segments: Sequence[Segment]) -> tuple[int, int] | None:
+def _first_confirmed(reader: QueueReader, store: StoreFiles) -> tuple[int, int] | None:
     """Slot and offset of the first entry that names a record. It looks at few, because after random bytes none may.
 
     The record may say another slot: it can be damaged too.
     """
-    low, high, left = segments[0].base, segments[-1].base + segments[-1].size, _TRIES
+    low, high, left = store.min_offset, store.segments[-1].end, _TRIES
     for begin in range(0, reader.bound(), _AT_ONCE):
         entries = reader.read(begin, min(begin + _AT_ONCE, reader.bound()))
         inside = np.flatnonzero((entries.offsets >= low) & (entries.offsets < high))[:left]
         for slot, offset in zip(entries.numbers[inside].tolist(), entries.offsets[inside].tolist(), strict=True):
-            if _has_record(segments, offset):
+            if _has_record(store, offset):
                 return slot, offset
         left -= len(inside)
         if not left:
@@ -76,9 +66,10 @@ def _first_confirmed(reader: QueueReader, segments: Sequence[Segment]) -> tuple[
     return None
 
 
-def _has_record(segments: Sequence[Segment], offset: int) -> bool:
+def _has_record(store: StoreFiles, offset: int) -> bool:
     """Whether the head of a record is there."""
-    segment = segments[bisect_right(segments, offset, key=lambda each: each.base) - 1]
+    segment = store.segment_at(offset)
+    assert segment is not None
     with suppress(OSError), storage_of(segment.uri).open(segment.uri) as file:
         heads = file.read_array(offset - segment.base, HEAD, 1)
         return bool(np.any((heads["physical_offset"] == offset) & np.isin(heads["magic"], (MAGIC_V1, MAGIC_V2))))
@@ -99,7 +90,7 @@ class OldQueues:
                 raise refusal("configured", name="mappedFileSizeConsumeQueue", size=sizes.queue, found=self.units * WIDTH)
             self.units = sizes.queue // WIDTH
         self._refuse_other_sizes(queues)
-        self.all: Mapping[tuple[str, int], OldQueue] = {(each.topic, each.queue_id): OldQueue(each, files.segments) for each in queues}
+        self.all: Mapping[tuple[str, int], OldQueue] = {(each.topic, each.queue_id): OldQueue(each, files) for each in queues}
 
     def dispatched(self, end: int) -> int:
         """The highest offset below the end of the log that any queue names, or -1."""

@@ -19,7 +19,7 @@ from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC, read_batc
 from native_reader.layout.record import INNER_BATCH
 from native_reader.records.sync import head_at
 from native_reader.sentences import Said, say
-from native_reader.sides.queues import Queue, QueueReader, Topic, queues_of
+from native_reader.sides.queues import IF_DELETED, Queue, QueueReader, Topic, queues_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
@@ -76,7 +76,7 @@ def bounds_of(queue: Queue, lowest: int) -> Bounds | None:
     An error of the storage names the file.
     """
     try:
-        with QueueReader(queue, strict=True) as reader:
+        with QueueReader(queue, IF_DELETED) as reader:
             return _bounds(queue, reader, lowest)
     except FileNotFoundError:
         return None

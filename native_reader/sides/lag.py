@@ -14,7 +14,7 @@ from native_reader.layout.queue_entry import java_hash
 from native_reader.records.sync import RecordLayout, head_at, layout_at
 from native_reader.sides.bounds import Bounds, bounds_of
 from native_reader.sides.entries import Entries
-from native_reader.sides.queues import Queue, QueueReader, queue_named
+from native_reader.sides.queues import IF_DELETED, Queue, QueueReader, queue_named
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 from native_reader.sums import Tally
@@ -47,7 +47,7 @@ class QueueEnds:
         queue, bounds = found
         begin, first = max(committed, bounds.min_offset), None
         if begin < bounds.max_offset:
-            with QueueReader(queue, strict=True) as reader:
+            with QueueReader(queue, IF_DELETED) as reader:
                 entry = reader.entry_from(begin)
             first = int(entry.offsets[0]) if len(entry) and self._lowest <= entry.offsets[0] else None
         return Unread(bounds.min_offset, max(0, bounds.min_offset - committed), first)
@@ -56,7 +56,7 @@ class QueueEnds:
         """The entries from that queue offset on, in pieces, with the queue."""
         found = self._found(topic, queue_id)
         if found is not None:
-            with QueueReader(found[0], strict=True) as reader:
+            with QueueReader(found[0], IF_DELETED) as reader:
                 yield from ((found[0], entries) for entries in reader.entries_from(number))
 
     def _found(self, topic: str, queue_id: int) -> tuple[Queue, Bounds] | None:

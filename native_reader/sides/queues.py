@@ -30,6 +30,7 @@ _PIECE = 1 << 20
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 
 Name = TypeVar("Name", str, DirEntry)
+Excused = tuple[type[OSError], ...]
 
 
 class QueueFile(NamedTuple):
@@ -131,11 +132,15 @@ def _unless_missing(listing: Callable[[str], list[Name]], uri: str, strict: bool
         return []  # callers work without it
 
 
-class QueueReader:
-    """Reads one queue, with one file open at a time. `strict`: a file that cannot be read is an error, not an empty one."""
+IF_DELETED: Excused = (FileNotFoundError,)
+"""A file that was deleted meanwhile has no entries; one that cannot be read is an error."""
 
-    def __init__(self, queue: Queue, *, strict: bool = False) -> None:
-        self._strict = strict
+
+class QueueReader:
+    """Reads one queue, with one file open at a time. A file that cannot be read has no entries, or is an error if it is not `excused`."""
+
+    def __init__(self, queue: Queue, excused: Excused = (OSError,)) -> None:
+        self._excused = excused
         self._queue, self._dtype = queue, BATCH_ENTRY if queue.batch else QUEUE_ENTRY
         self.width = self._dtype.itemsize
         self._firsts = [0, *accumulate(file.units for file in queue.files)]
@@ -175,7 +180,7 @@ class QueueReader:
         for which, file in enumerate(self._queue.files):
             begin, end = (min(max(place - self._firsts[which], 0), file.units) for place in (first, stop))
             firsts.append(count)
-            for place, units in self._pieces(which, begin, end):
+            for place, units in self.pieces(which, begin, end):
                 if count and file.base + place != number + count:
                     return None
                 number = file.base + place - count
@@ -222,11 +227,24 @@ class QueueReader:
             return 0
         last = len(self._queue.files) - 1
         try:
-            written = -(-self.file(last).written_end() // self.width)
+            return self._firsts[last] + self.written(last)
         except OSError as error:
             self._excuse(error)
-            written = self._queue.files[last].units
-        return self._firsts[last] + min(written, self._queue.files[last].units)
+            return self.units
+
+    def written(self, which: int) -> int:
+        """A place of a file after which nothing is written."""
+        return min(-(-self.file(which).written_end() // self.width), self._queue.files[which].units)
+
+    def slots(self, first: int, stop: int) -> NDArray[np.void]:
+        """What an ordinary queue holds at queue offsets `[first, stop)`; zeros where nothing is written."""
+        found = np.zeros(stop - first, self._dtype)
+        for which, file in enumerate(self._queue.files):
+            begin, end = max(first, file.base), min(stop, file.base + file.units)
+            if begin < end:
+                units = self._units(which, begin - file.base, end - begin)
+                found[begin - first : begin - first + len(units)] = units
+        return found
 
     def first_at(self, offset: int, first: int, stop: int) -> int:
         """The first place in `[first, stop)` whose record is at or after `offset`; unwritten places count as after all offsets."""
@@ -269,7 +287,7 @@ class QueueReader:
             begin, end = (min(max(place - self._firsts[which], 0), file.units) for place in (first, stop))
             if begin < end:
                 firsts.append(count)
-            for place, units in self._pieces(which, begin, end):
+            for place, units in self.pieces(which, begin, end):
                 pieces.append(of_batches(units) if self._queue.batch else of_messages(units, file.base + place))
                 count += len(pieces[-1][0])
                 if count > most:
@@ -278,10 +296,13 @@ class QueueReader:
         numbers, counts, offsets, sizes, codes = columns or [NO_NUMBERS] * 5
         return Entries(numbers, counts, offsets, sizes, codes, firsts=np.array(firsts[1:], np.int64))
 
-    def _pieces(self, which: int, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.void]]]:
-        """Pieces of a file's places `[begin, end)`, without holes: the first place of each piece, and its entries, written or not."""
+    def pieces(self, which: int, begin: int, end: int, at_once: int = _PIECE) -> Iterator[tuple[int, NDArray[np.void]]]:
+        """Pieces of a file's places `[begin, end)`, without holes: the first place of each piece, and its entries, written or not.
+
+        `at_once`: the bytes of a piece.
+        """
         width = self.width
-        most = _PIECE // width
+        most = at_once // width
         while begin < end:
             if end - begin > most:  # a shorter range is read faster than the hole is searched
                 try:
@@ -315,8 +336,7 @@ class QueueReader:
             return np.empty(0, self._dtype)
 
     def _excuse(self, error: OSError) -> None:
-        """Continue without a file that was deleted meanwhile, or, if not strict, that cannot be read."""
-        if self._strict and not isinstance(error, FileNotFoundError):
+        if not isinstance(error, self._excused):
             raise error
 
     def number_at(self, place: int) -> int:

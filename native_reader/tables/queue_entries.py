@@ -15,8 +15,8 @@ from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, QUEUE_ENTRY, is_written
 from native_reader.layout.record import Mask
 from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, type_of, written_units
-from native_reader.sides.queues import QueueFile, queues_of, topics_in
-from native_reader.storage.protocol import StoredFile, map_files, storage_of
+from native_reader.sides.queues import IF_DELETED, Queue, QueueFile, QueueReader, queues_of, topics_in
+from native_reader.storage.protocol import map_files
 from native_reader.storage.rocksdb_queues import database_of, times_of
 from native_reader.tables.damage import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
 from native_reader.tables.queues import warn_of_rocksdb
@@ -53,7 +53,7 @@ COLUMNS = {
     "file": ColumnSpec(pa.string(), "URI of the file; in RocksDB, of the database"),
     "position": ColumnSpec(pa.int64(), "the position of the entry in the file; null in RocksDB"),
 }
-_PIECE, _BATCH = 1 << 20, 1 << 16
+_BATCH = 1 << 16
 _Makers = dict[str, Callable[[], object]]
 
 
@@ -139,13 +139,14 @@ def _batches(part: EntryFiles, projection: Projection) -> Iterator[pa.RecordBatc
 
 def _pieces(file: EntryFile) -> Iterator[_FileEntries]:
     """The written entries of a file, without the zeros between and after them."""
-    try:
-        stored = storage_of(file.file.uri).open(file.file.uri)
-    except FileNotFoundError:  # expired meanwhile
-        return
-    with stored:
+    with QueueReader(Queue(file.topic, file.queue_id, file.type == BATCH, (file.file,)), IF_DELETED) as reader:
+        try:
+            stored = reader.file(0)
+        except FileNotFoundError:  # expired meanwhile
+            return
         before = -1
-        for position, units in _units(stored, file):
+        for place, units in reader.pieces(0, 0, written_units(stored, reader.width, file.file.units)):
+            position = place * reader.width
             is_used = units.view(np.uint8).reshape(len(units), -1).any(axis=1)
             which = np.flatnonzero(is_used)
             if not len(which):
@@ -157,23 +158,7 @@ def _pieces(file: EntryFile) -> Iterator[_FileEntries]:
             unordered[named] = np.diff(offsets[named], prepend=before) <= 0
             before = int(offsets[named[-1]]) if len(named) else before
             times = entries["store_timestamp"].astype(np.int64) if file.type == BATCH else times_of(stored, position, which)
-            yield _FileEntries(file, position + which * units.dtype.itemsize, entries, unordered, times)
-
-
-def _units(stored: StoredFile, file: EntryFile) -> Iterator[tuple[int, NDArray[np.void]]]:
-    """Pieces of a file, without large holes: position and entries."""
-    dtype, position = _dtype(file), 0
-    end = written_units(stored, dtype.itemsize, file.file.units) * dtype.itemsize  # the rest of a file made ahead is zeros
-    most = _PIECE // dtype.itemsize * dtype.itemsize
-    while position < end:
-        if end - position > most:  # a shorter range is read faster than the hole is searched
-            position = max(position, stored.next_data(position) // dtype.itemsize * dtype.itemsize)
-        (content,) = stored.read_ranges([(position, max(0, min(end - position, most)))])
-        units = np.frombuffer(content, dtype, len(content) // dtype.itemsize)
-        if not len(units):  # truncated meanwhile
-            return
-        yield position, units
-        position += units.nbytes
+            yield _FileEntries(file, position + which * reader.width, entries, unordered, times)
 
 
 def _batch(part: EntryFiles, pieces: list[_FileEntries], projection: Projection) -> pa.RecordBatch:

@@ -14,8 +14,8 @@ from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOP
 from native_reader.plan.beside import Sides
 from native_reader.sentences import Said, say, verbatim
 from native_reader.sides.copies import QueueCopies
-from native_reader.sides.queues import Queue, QueueFile, Topic, numbers_of, queue_in
-from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
+from native_reader.sides.queues import Queue, QueueReader, Topic, numbers_of, queue_in
+from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.rocksdb_queues import is_in_database
 from native_reader.storage.store import is_segment_name
 from native_reader.verify.findings import Findings
@@ -90,7 +90,6 @@ class _QueuePass:
 
     def __init__(self, uri: str, queue: Queue, sides: Sides, findings: Findings, *, leaves_out: bool) -> None:
         self._uri, self._queue, self._sides, self._findings, self._leaves_out = uri, queue, sides, findings, leaves_out
-        self._dtype = BATCH_ENTRY if queue.batch else QUEUE_ENTRY
         self._begun = False
         """Whether an entry of a record was found."""
         self._empty_from: int | None = None
@@ -101,35 +100,28 @@ class _QueuePass:
 
     def check(self) -> None:
         following: int | None = None
-        for file in self._queue.files:
-            if following is not None and file.base != following:
-                if file.base < following:
-                    self._add("queue-file", say("files overlap", until=following, begin=file.base))
-                elif self._begun and self._empty_from is None:
-                    self._empty_from = following
-            following = file.base + file.units
-            try:
-                with storage_of(file.uri).open(file.uri) as stored:
-                    self._file(stored, file)
-            except OSError:
-                self._add("queue-unreadable", say("cannot be read", file=file.uri))
+        with QueueReader(self._queue, excused=()) as reader:
+            for which, file in enumerate(self._queue.files):
+                if following is not None and file.base != following:
+                    if file.base < following:
+                        self._add("queue-file", say("files overlap", until=following, begin=file.base))
+                    elif self._begun and self._empty_from is None:
+                        self._empty_from = following
+                following = file.base + file.units
+                try:
+                    self._file(reader, which)
+                except OSError:
+                    self._add("queue-unreadable", say("cannot be read", file=file.uri))
 
-    def _file(self, stored: StoredFile, file: QueueFile) -> None:
-        width, place = self._dtype.itemsize, 0
-        end = min(file.units, -(-stored.written_end() // width))
-        while place < end:
-            data = stored.next_data(place * width) // width
-            if data > place:
-                self._unwritten(file.base + place)
-                place = data
-                continue
-            units = stored.read_array(place * width, self._dtype, min(end - place, _PIECE // width))
-            if not len(units):
-                break
+    def _file(self, reader: QueueReader, which: int) -> None:
+        file, reached = self._queue.files[which], 0
+        for place, units in reader.pieces(which, 0, reader.written(which), _PIECE):
+            if place > reached:
+                self._unwritten(file.base + reached)
             self._units(file.base + place, units)
-            place += len(units)
-        if place < file.units:
-            self._unwritten(file.base + place)
+            reached = place + len(units)
+        if reached < file.units:
+            self._unwritten(file.base + reached)
 
     def _unwritten(self, number: int) -> None:
         if self._begun and self._empty_from is None:
