@@ -15,12 +15,11 @@ import pyarrow as pa
 from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError
 from native_reader.lazy import Read, Scan, read_batches
-from native_reader.log.certain import is_live
 from native_reader.options import MessageOptions, refuse_in_streams
 from native_reader.plan.ends import find_ends
 from native_reader.plan.lost import CheckedEnd
 from native_reader.scan.run import Run
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import StoreFiles, is_live
 from native_reader.stream import EARLIEST, LATEST, BatchLimit, Offset, Stream, start_of
 
 _PORTION = 64 << 20

@@ -14,7 +14,6 @@ from native_reader.broker.versions import oldest_version
 from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
-from native_reader.log.certain import is_live
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
 from native_reader.sides.index import index_files, slots_of_cut
@@ -23,7 +22,7 @@ from native_reader.start import Start, answer_for
 from native_reader.start.answer import RESERVED
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles
+from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles, is_live
 from native_reader.tables import TABLES
 from native_reader.tables.queues import OlderRecords
 from native_reader.text import names_of, size_of

@@ -18,7 +18,6 @@ from native_reader.errors import StoreDamaged
 from native_reader.export.target import Target
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, KEYS, KEYS_SEPARATOR, UNIQ_KEY, VALUE_END
 from native_reader.layout.record import INNER_BATCH, Bytes, Mask, Records, unsigned_at
-from native_reader.log.certain import is_live
 from native_reader.plan.ends import find_ends
 from native_reader.plan.planning import Planning
 from native_reader.plan.summarized import parts_in
@@ -29,7 +28,7 @@ from native_reader.scan.progress import Meter, Watch
 from native_reader.storage.local import LocalPath
 from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.store import Segment, StoreFiles, is_live
 from native_reader.storage.window import ReadRate, Window
 from native_reader.summary.making import NOTHING, Place, Seen, Tables, encoded, tables_of, write_groups
 from native_reader.summary.part import VERSION, End, Facts, end_at

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from native_reader.layout.begin import number
 from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD
-from native_reader.log.certain import certain_before, is_live
+from native_reader.log.certain import certain_before
 from native_reader.records.sync import head_at, places_of, record_size_at, sync
 from native_reader.records.walk import EndWalk, is_blank
-from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.store import Segment, StoreFiles, is_live
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 

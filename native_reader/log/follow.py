@@ -26,12 +26,12 @@ from native_reader.log.boundary import (
     still_holds,
     window_of,
 )
-from native_reader.log.certain import has_queue_entry, is_live
+from native_reader.log.certain import has_queue_entry
 from native_reader.log.tail import end_in_checkpoint, has_successor, is_fully_written, look_at_end
 from native_reader.records.sync import places_of
 from native_reader.records.walk import EndWalk, is_blank
 from native_reader.storage.protocol import StoredFile, storage_of
-from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.store import Segment, StoreFiles, is_live
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.record import Index, Records
-from native_reader.log.certain import is_live
 from native_reader.records.sync import places_of, record_size_at
 from native_reader.records.walk import FIRST_CHUNK, EndWalk
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import StoreFiles, is_live
 from native_reader.storage.window import Window
 
 

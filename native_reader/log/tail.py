@@ -21,12 +21,12 @@ from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.begin import read_pair
 from native_reader.layout.progress import Checkpoint
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
-from native_reader.log.certain import certain_before, has_queue_entry, is_live
+from native_reader.log.certain import certain_before, has_queue_entry
 from native_reader.log.runs import RecordRun, Runs
 from native_reader.records.sync import head_at, valid_records
 from native_reader.records.walk import EndWalk
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import PLAIN, Segment, StoreFiles
+from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_live
 from native_reader.storage.window import Window
 
 _log = logging.getLogger("native_reader")

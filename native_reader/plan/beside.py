@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from native_reader.log.certain import is_live
 from native_reader.plan.planning import Planning
 from native_reader.sides.queues import topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.rocksdb_queues import database_of, why_unreadable
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import StoreFiles, is_live
 
 _LONGEST_TOLERANCE = 2**50
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.log.certain import is_live
 from native_reader.log.tail import ALL, AVAILABLE, LogEnd, look_at_end
 from native_reader.plan.lost import CheckedEnd, Lost
 from native_reader.plan.planning import Planning
@@ -27,7 +26,7 @@ from native_reader.sides.index import index_files, search
 from native_reader.sides.queues import QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.packed import is_readable
 from native_reader.storage.protocol import map_files, storage_of
-from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
+from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_live, is_segment_name
 from native_reader.storage.strays import offset_in, rename_command, unpack_command
 from native_reader.storage.window import Window
 

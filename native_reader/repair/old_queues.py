@@ -20,7 +20,6 @@ WIDTH = QUEUE_ENTRY.itemsize
 _AT_ONCE = 1 << 16
 _AHEAD = 512
 _TRIES = 100
-_LONGEST_NAME = 255
 
 
 class OldQueue:
@@ -109,11 +108,6 @@ class OldQueues:
                 if file.base % self.units:
                     sizes = {"size": file.units * WIDTH, "expected": self.units * WIDTH}
                     raise refusal("queue sizes", name=file.uri, **sizes)
-
-
-def is_folder_name(topic: str) -> bool:
-    """Whether a folder for the queues of a topic can have its name, and is then inside theirs."""
-    return topic not in ("", ".", "..") and not {"/", "\0"} & set(topic) and len(topic.encode()) <= _LONGEST_NAME
 
 
 def is_filler(entries: NDArray[np.void]) -> NDArray[np.bool_]:

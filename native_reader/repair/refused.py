@@ -9,7 +9,6 @@ from native_reader.broker.settings import Topics
 from native_reader.errors import RepairError, did_you_mean
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
-from native_reader.log.certain import is_live
 from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal
@@ -17,7 +16,7 @@ from native_reader.sides.queues import BATCH_DIRECTORY, topics_in
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import DLEDGER, UNFINISHED, StoreFiles
+from native_reader.storage.store import DLEDGER, UNFINISHED, StoreFiles, is_live
 
 _LOCAL = "file://"
 _PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)

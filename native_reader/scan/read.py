@@ -19,7 +19,7 @@ from native_reader.columns.schema import properties_of
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
-from native_reader.log.certain import certain_at_or_after, is_live
+from native_reader.log.certain import certain_at_or_after
 from native_reader.plan.beside import Sides
 from native_reader.plan.plan import EVERY_ROW, Wanted
 from native_reader.plan.split import Split
@@ -44,6 +44,7 @@ from native_reader.scan.pruned import TrustedRead, UnclaimedRead
 from native_reader.scan.summary_rows import SummaryRows
 from native_reader.sentences import Said, say
 from native_reader.sides.queues import Directories
+from native_reader.storage.store import is_live
 from native_reader.storage.window import Memory, ReadRate, Window
 from native_reader.summary.pieces import Unfit
 from native_reader.tuning import TUNING

@@ -26,6 +26,7 @@ from native_reader.tuning import TUNING
 
 BATCH_DIRECTORY = "batchconsumequeue"
 _BEYOND = 2**63 - 1
+_LONGEST_NAME = 255
 _PIECE = 1 << 20
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 
@@ -90,17 +91,24 @@ def numbers_of(topic: Topic, *, strict: bool = False) -> list[int]:
 
 def queue_named(directories: Sequence[str], topic: str, queue_id: int) -> Queue | None:
     """The queue of that name and number; None if it has no files. Raises an error if a directory cannot be listed."""
-    if "/" in topic or topic in ("", ".", ".."):  # a name from a file could lead out of the directory
+    if not is_folder_name(topic):
         return None
     for directory in directories:
-        named = _topic(directory, topic)
-        entry = storage_of(directory).entry(f"{named.uri}/{queue_id}")
-        if entry is None or not entry.is_directory:  # missing, or a name that is too long for any file
-            continue
-        queue = queue_in(named, queue_id, _listed(f"{named.uri}/{queue_id}", strict=True))
-        if queue.files:
+        entry = storage_of(directory).entry(f"{_topic(directory, topic).uri}/{queue_id}")
+        if entry is not None and entry.is_directory and (queue := queue_at(directory, topic, queue_id, strict=True)).files:
             return queue
     return None
+
+
+def queue_at(directory: str, topic: str, queue_id: int, *, strict: bool = False) -> Queue:
+    """The queue of that name and number in one directory, without files if it is not there."""
+    named = _topic(directory, topic)
+    return queue_in(named, queue_id, _listed(f"{named.uri}/{queue_id}", strict))
+
+
+def is_folder_name(topic: str) -> bool:
+    """Whether a folder for the queues of a topic can have its name, and is then inside theirs."""
+    return topic not in ("", ".", "..") and not {"/", "\0"} & set(topic) and len(topic.encode(errors="replace")) <= _LONGEST_NAME
 
 
 def queue_in(topic: Topic, queue_id: int, entries: Sequence[DirEntry]) -> Queue:

@@ -14,11 +14,10 @@ from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.index_entry import TAG_PREFIX, key_hash
 from native_reader.layout.properties import KEYS, KEYS_SEPARATOR, TAGS, UNIQ_KEY, parse, without_crc_trailer
 from native_reader.layout.record import PREPARED, TRANSACTION, Mask, Numbers
-from native_reader.log.certain import is_live
 from native_reader.records.sync import head_at, layout_at
 from native_reader.sides.index import FileHits, Hits
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import StoreFiles, is_live
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 

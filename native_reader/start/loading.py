@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from native_reader.broker.config_files import Settings, settings_files
 from native_reader.broker.databases import has_settings
 from native_reader.broker.settings import Topics
-from native_reader.log.certain import is_live
 from native_reader.log.recovery import Line
 from native_reader.sentences import Said, say
 from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, storage_of
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import StoreFiles, is_live
 
 _OF_SETTINGS = {Settings.OLD: "old settings", Settings.LOST: "lost settings", Settings.REFUSED: "settings"}
 

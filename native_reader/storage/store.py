@@ -117,6 +117,11 @@ class StoreFiles:
         return self.segments[after - 1] if after else None
 
 
+def is_live(store: str) -> bool:
+    """Whether a broker on this host uses the store at that URI: it holds a lock on the file `lock`."""
+    return storage_of(store).is_locked(f"{store}/lock")
+
+
 def is_segment_name(name: str) -> bool:
     """Whether a name is a segment's: its first offset in 20 digits."""
     return _SEGMENT_NAME.fullmatch(name) is not None and int(name) < 2**63

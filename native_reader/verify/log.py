@@ -12,7 +12,6 @@ from native_reader.columns.rows import anomaly_of, wrong
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreError, UnreadableError
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
-from native_reader.log.certain import is_live
 from native_reader.log.recovery import recovery_stops
 from native_reader.plan.beside import Sides
 from native_reader.plan.split import Split
@@ -20,7 +19,7 @@ from native_reader.records.damages import FROM_PROPERTIES, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.sentences import Said, say, verbatim
-from native_reader.storage.store import PLAIN, REFUSED, Segment
+from native_reader.storage.store import PLAIN, REFUSED, Segment, is_live
 from native_reader.storage.window import ReadRate, Window
 from native_reader.tuning import TUNING
 from native_reader.verify.entries import EntryCheck

@@ -1,4 +1,4 @@
-"""Small questions about arrays of numbers."""
+"""Lookups in ascending numbers, and the order of numbers."""
 
 from __future__ import annotations
 
