@@ -17,7 +17,7 @@ from support.stores import ZERO, files_of, in_memory, log_of, on_disk, without_r
 
 import native_reader as nr
 from native_reader.storage import protocol, storage_of
-from native_reader.storage.store import Segment
+from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 from native_reader.testing.memory import MemoryStorage
 
@@ -367,3 +367,10 @@ def test_an_interrupt_in_close_does_not_close_the_descriptor_twice(tmp_path: Pat
         file.close()
         del file
     assert len(closed) == 1
+
+
+def test_a_segment_is_found_by_an_offset() -> None:
+    one, other = Segment(100, 50, "file:///s/commitlog/a", 1), Segment(200, 50, "file:///s/commitlog/b", 2)
+    files = StoreFiles("file:///s", (one, other))
+    assert [files.segment_at(offset) for offset in (0, 99, 100, 149, 150, 199, 200, 10**6)] == [None, None, *[one] * 4, other, other]
+    assert StoreFiles("file:///s", ()).segment_at(0) is None
