@@ -20,7 +20,7 @@ from native_reader.broker.settings import Topics
 from native_reader.columns.chunk import Columns
 from native_reader.columns.rows import Rows
 from native_reader.columns.strings import PaddedBuffer
-from native_reader.layout.arrays import is_among
+from native_reader.layout.arrays import is_among, place_among
 from native_reader.layout.begin import topic_field
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE
 from native_reader.layout.record import COMMITTED, INNER_BATCH, MAGIC_V1, MAGIC_V2, TRANSACTION, Numbers, Records, head_size
@@ -235,11 +235,9 @@ def contradicted(window: Window, claims: Sequence[QueueClaims], rows: Rows, stor
 
 def _misplaced(entries: Entries, numbers: Numbers, offsets: Numbers) -> Numbers:
     """Entries with the number of one of these records but another offset, although the record fits at that place in the queue."""
-    place = np.searchsorted(entries.numbers, numbers)
-    inside = np.flatnonzero(place < len(entries))
-    place, numbers, offsets = place[inside], numbers[inside], offsets[inside]
-    same = entries.numbers[place] == numbers
+    place = place_among(numbers, entries.numbers)
+    place, offsets = place[place >= 0], offsets[place >= 0]
     before = np.where(place > 0, entries.offsets[place - 1], -1)
     after = np.where(place + 1 < len(entries), entries.offsets[np.minimum(place + 1, len(entries) - 1)], 2**63 - 1)
-    misplaced: Numbers = np.unique(place[same & (before < offsets) & (offsets < after)])
+    misplaced: Numbers = np.unique(place[(before < offsets) & (offsets < after)])
     return misplaced
