@@ -17,7 +17,7 @@ import numpy as np
 from native_reader.layout.record import Index
 from native_reader.records.sync import head_at, layout_at, places_of, sync
 from native_reader.records.walk import EndWalk
-from native_reader.sides.queues import QueueReader, is_folder_name, queue_at
+from native_reader.sides.queues import QueueReader, is_name, queue_at
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 
@@ -71,7 +71,7 @@ def has_queue_entry(window: Window, consume_queue: str | None, position: int) ->
         return False
     head, frame = head_at(window, position), window.segment.frame
     topic, number = window.peek(layout.topic_at, layout.topic_size).decode("utf-8", "replace"), int(head["queue_offset"])
-    if not is_folder_name(topic):
+    if not is_name(topic):
         return False
     with QueueReader(queue_at(consume_queue, topic, int(head["queue_id"]))) as reader:
         (entry,) = reader.slots(number, number + 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_written
 from native_reader.layout.record import HEAD, MAGIC_V1, MAGIC_V2
 from native_reader.repair.refusals import refusal
-from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
+from native_reader.sides.queues import Queue, QueueReader, is_name, queues_of, topics_in
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
@@ -20,6 +20,7 @@ WIDTH = QUEUE_ENTRY.itemsize
 _AT_ONCE = 1 << 16
 _AHEAD = 512
 _TRIES = 100
+_LONGEST_NAME = 255
 
 
 class OldQueue:
@@ -108,6 +109,11 @@ class OldQueues:
                 if file.base % self.units:
                     sizes = {"size": file.units * WIDTH, "expected": self.units * WIDTH}
                     raise refusal("queue sizes", name=file.uri, **sizes)
+
+
+def is_folder_name(topic: str) -> bool:
+    """Whether a folder for the queues of a topic can have its name, and is then inside theirs."""
+    return is_name(topic) and len(topic.encode()) <= _LONGEST_NAME
 
 
 def is_filler(entries: NDArray[np.void]) -> NDArray[np.bool_]:

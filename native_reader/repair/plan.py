@@ -24,13 +24,12 @@ from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.log_shape import LogShape, Moved, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
-from native_reader.repair.old_queues import OldQueue, OldQueues
+from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.records import Choices, Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import is_controlled, refuse_kinds, refuse_topics
 from native_reader.repair.survey import WANTED, Run, Survey, Survivors
 from native_reader.sides.index import index_files
-from native_reader.sides.queues import is_folder_name
 from native_reader.start import Start, answer_for
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of

@@ -26,7 +26,6 @@ from native_reader.tuning import TUNING
 
 BATCH_DIRECTORY = "batchconsumequeue"
 _BEYOND = 2**63 - 1
-_LONGEST_NAME = 255
 _PIECE = 1 << 20
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 
@@ -91,10 +90,11 @@ def numbers_of(topic: Topic, *, strict: bool = False) -> list[int]:
 
 def queue_named(directories: Sequence[str], topic: str, queue_id: int) -> Queue | None:
     """The queue of that name and number; None if it has no files. Raises an error if a directory cannot be listed."""
-    if not is_folder_name(topic):
+    if not is_name(topic):
         return None
     for directory in directories:
         entry = storage_of(directory).entry(f"{_topic(directory, topic).uri}/{queue_id}")
+        # A directory that is missing, or whose name is too long for a file, has no entry.
         if entry is not None and entry.is_directory and (queue := queue_at(directory, topic, queue_id, strict=True)).files:
             return queue
     return None
@@ -106,9 +106,9 @@ def queue_at(directory: str, topic: str, queue_id: int, *, strict: bool = False)
     return queue_in(named, queue_id, _listed(f"{named.uri}/{queue_id}", strict))
 
 
-def is_folder_name(topic: str) -> bool:
-    """Whether a folder for the queues of a topic can have its name, and is then inside theirs."""
-    return topic not in ("", ".", "..") and not {"/", "\0"} & set(topic) and len(topic.encode(errors="replace")) <= _LONGEST_NAME
+def is_name(topic: str) -> bool:
+    """Whether it can be the name of a folder. A name from a file or a record could lead out of the directory."""
+    return topic not in ("", ".", "..") and not {"/", "\0"} & set(topic)
 
 
 def queue_in(topic: Topic, queue_id: int, entries: Sequence[DirEntry]) -> Queue:
