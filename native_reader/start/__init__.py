@@ -1,8 +1,20 @@
 """Whether a broker may be started on a store, and what it would do to it: one answer for every face."""
 
-from native_reader.start.answer import BETTER_NOT, BUT, NO, OUTCOMES, UNKNOWN, YES, Start, answer_for, may_start
+from native_reader.start.answer import (
+    BETTER_NOT,
+    BUT,
+    NO,
+    OUTCOMES,
+    UNKNOWN,
+    YES,
+    Start,
+    answer_for,
+    lines_of,
+    may_start,
+    question,
+    said_of,
+)
 from native_reader.start.reasons import KINDS, Reason
-from native_reader.start.words import lines_of, question, said_of
 
 __all__ = [
     "BETTER_NOT",

@@ -15,9 +15,9 @@ from native_reader.checks import Size, whole
 from native_reader.log.recovery import Line, first_store_time, lines_since
 from native_reader.options import MessageOptions
 from native_reader.records.damages import Damages
-from native_reader.sentences import Said, say
+from native_reader.sentences import ENGLISH, Said, say
 from native_reader.start.loading import Refusals
-from native_reader.start.reasons import CUT, EXPIRED, KINDS, Harm, Reason, by_line
+from native_reader.start.reasons import CUT, EXPIRED, Cause, Harm, Reason, by_line, cause
 from native_reader.start.recovered import RecoveredLog
 from native_reader.storage.broker_conf import LONGEST, reserved_hours
 from native_reader.storage.paths import uri_of
@@ -55,13 +55,13 @@ class Start:
     @property
     def deleted(self) -> int:
         """How many messages it would delete by cutting the log, in the worst case."""
-        cuts = (dict(each.said.values)["messages"] for each in self.reasons if each.said.kind == CUT)
+        cuts = (dict(each.cause.values)["messages"] for each in self.reasons if each.cause.kind == CUT)
         return max((count for count in cuts if isinstance(count, int)), default=0)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer for programs."""
         reasons = [
-            {"reason": each.said.kind, **dict(each.said.values), "versions": [line.span for line in each.lines or self.lines]}
+            {"reason": each.cause.kind, **dict(each.cause.values), "versions": [line.span for line in each.lines or self.lines]}
             for each in self.reasons
         ]
         return {"answer": self.outcome, "reasons": reasons, "unread_before": self.unread_before}
@@ -112,10 +112,10 @@ def may_start(
     """
     lines = lines_since(version or "0")
     if any(segment.framing != PLAIN for segment in files.segments):
-        return Start(UNKNOWN, (Reason(say("dledger")),), lines)
+        return Start(UNKNOWN, (Reason(cause("dledger")),), lines)
     refusals, log = Refusals(files), RecoveredLog(files, end, damage, max_read_rate, checksums=checksums)
     of_all = [*_unknown_topics(files), *log.holes(), *expired_segments(files, now, reserved_hours)]
-    reasons: dict[Line, list[Said]] = {}
+    reasons: dict[Line, list[Cause]] = {}
     for line in lines:
         reasons[line] = list(refusals.of(line))
         if not _refuses(reasons[line]):
@@ -127,14 +127,14 @@ def may_start(
     return Start(outcome, tuple(joined), lines, log.unread_before, log.unread_before > files.min_offset)
 
 
-def _unknown_topics(files: StoreFiles) -> Iterator[Said]:
+def _unknown_topics(files: StoreFiles) -> Iterator[Cause]:
     config = files.config
     if config is None or not (has_settings(config) or any(config_text(config, f"topics.json{suffix}") for suffix in ("", BACKUP))):
-        yield say("no topics")
+        yield cause("no topics")
 
 
-def _refuses(reasons: Sequence[Said]) -> bool:
-    return any(KINDS[said.kind] is Harm.REFUSES for said in reasons)
+def _refuses(reasons: Sequence[Cause]) -> bool:
+    return any(each.harm is Harm.REFUSES for each in reasons)
 
 
 def _outcome(reasons: Sequence[Reason], *, refused: bool) -> str:
@@ -148,7 +148,7 @@ def _outcome(reasons: Sequence[Reason], *, refused: bool) -> str:
 
 
 def _loses(reasons: Iterable[Reason]) -> bool:
-    return any(reason.harm is Harm.LOSES and reason.said.kind != EXPIRED for reason in reasons)
+    return any(reason.harm is Harm.LOSES and reason.cause.kind != EXPIRED for reason in reasons)
 
 
 RESERVED = 72
@@ -156,7 +156,7 @@ RESERVED = 72
 _HOUR_MS = 3_600_000
 
 
-def expired_segments(files: StoreFiles, now: int, reserved_hours: int) -> Iterator[Said]:
+def expired_segments(files: StoreFiles, now: int, reserved_hours: int) -> Iterator[Cause]:
     """How many there are, and their bytes.
 
     A segment is not written any more when the next one has a record. A broker goes by the modification times of the files,
@@ -169,7 +169,7 @@ def expired_segments(files: StoreFiles, now: int, reserved_hours: int) -> Iterat
             break
         count, size = count + 1, size + segment.size
     if count:
-        yield say("expired", segments=count, bytes=size, size=size_of(size), hours=reserved_hours)
+        yield cause("expired", segments=count, bytes=size, size=size_of(size), hours=reserved_hours)
 
 
 def reserved_of(hours: int | None, broker_conf: str | None) -> int:
@@ -178,3 +178,31 @@ def reserved_of(hours: int | None, broker_conf: str | None) -> int:
         return whole("file_reserved_time", hours, 0, LONGEST)
     configured = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
     return RESERVED if configured is None else configured
+
+
+_WITH_REASON = {NO: "start no", BETTER_NOT: "start better not", BUT: "start but", UNKNOWN: "start unknown"}
+
+
+def said_of(start: Start) -> Iterator[Said]:
+    """The answer with its first reason, then each other one."""
+    reasons = [_reason(each) for each in start.reasons]
+    yield say(_WITH_REASON[start.outcome], reason=reasons[0]) if reasons else say("start yes")
+    yield from reasons[1:]
+    if start.is_partial:
+        yield say("start unread", offset=start.unread_before)
+
+
+def question(store: str = "this store") -> Said:
+    """What is answered. `store`: the kind of sentence that names it."""
+    return say("start question", store=Said(store))
+
+
+def lines_of(start: Start, language: str = ENGLISH) -> Iterator[str]:
+    """The same as text."""
+    return (said.text(language) for said in said_of(start))
+
+
+def _reason(reason: Reason) -> Said:
+    """A reason, with the versions for which it holds unless it holds for all."""
+    said = reason.cause.said
+    return say("start for", reason=said, lines=", ".join(line.span for line in reason.lines)) if reason.lines else said

@@ -14,8 +14,8 @@ from native_reader.broker.config_files import Settings, settings_files
 from native_reader.broker.databases import has_settings
 from native_reader.broker.settings import Topics
 from native_reader.log.recovery import Line
-from native_reader.sentences import Said, say
 from native_reader.sides.queues import numbers_of, topics_in
+from native_reader.start.reasons import Cause, cause
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.store import StoreFiles, is_live
@@ -33,7 +33,7 @@ class Refusals:
         self._of_segments = {uri: list_if_possible(uri) for uri in sorted({segment.directory for segment in files.segments})}
         self._of_queues = list(self._queue_files())
 
-    def of(self, line: Line) -> Iterator[Said]:
+    def of(self, line: Line) -> Iterator[Cause]:
         """Why a broker of that line does not start."""
         yield from self._of_all
         yield from self._segments(line)
@@ -41,11 +41,11 @@ class Refusals:
         if line.checks_queue_types:
             yield from self._queue_types()
 
-    def _running(self) -> Iterator[Said]:
+    def _running(self) -> Iterator[Cause]:
         if is_live(self._files.uri):
-            yield say("runs")
+            yield cause("runs")
 
-    def _unopened(self) -> Iterator[Said]:
+    def _unopened(self) -> Iterator[Cause]:
         for segment in self._files.segments:
             storage = storage_of(segment.uri)
             if storage.is_slow:  # each try takes long
@@ -55,24 +55,24 @@ class Refusals:
             try:
                 storage.open(segment.uri).close()
             except OSError as error:
-                yield say("not opened", file=segment.name, found=error.strerror or str(error))
+                yield cause("not opened", file=segment.name, found=error.strerror or str(error))
                 return
 
-    def _settings(self) -> Iterator[Said]:
+    def _settings(self) -> Iterator[Cause]:
         if self._files.config is None or has_settings(self._files.config):
             return
         for name, state in settings_files(self._files.config):
             if (kind := _OF_SETTINGS.get(state)) is not None:
-                yield say(kind, file=name)
+                yield cause(kind, file=name)
 
-    def _segments(self, line: Line) -> Iterator[Said]:
+    def _segments(self, line: Line) -> Iterator[Cause]:
         usual = _usual(segment.size for segment in self._files.segments if not segment.is_packed)
         for entries in self._of_segments.values():
             ordered = sorted(entries, key=lambda entry: entry.name)
             folders, empty = line.refuses_folders, line.refuses_empty
             yield from _of_files(ordered, usual, size="segment size", name="foreign file", refuses_folders=folders, refuses_empty=empty)
 
-    def _queue_files(self) -> Iterator[Said]:
+    def _queue_files(self) -> Iterator[Cause]:
         """Batch queues have files of another size than the others."""
         for batch in (False, True):
             listed = {
@@ -83,16 +83,16 @@ class Refusals:
             }
             usual = _usual(entry.size for entries in listed.values() for entry in entries if entry.is_file)
             for (topic, number), entries in listed.items():
-                for said in _of_files(entries, usual, size="queue size", name="foreign queue file"):
-                    yield say(said.kind, **dict(said.values), topic=topic, queue=number)
+                for each in _of_files(entries, usual, size="queue size", name="foreign queue file"):
+                    yield cause(each.kind, **dict(each.values), topic=topic, queue=number)
                     return
 
-    def _queue_types(self) -> Iterator[Said]:
+    def _queue_types(self) -> Iterator[Cause]:
         """Since 5.0, queues of another kind than the topic's. A slave makes them before it has the topic's settings."""
         of_batches = Topics(self._files.config).of_batches()
         for topic in self._topics:
             if topic.batch is not (topic.name in of_batches):
-                yield say("queue type", topic=topic.name, type="batch" if topic.batch else "ordinary")
+                yield cause("queue type", topic=topic.name, type="batch" if topic.batch else "ordinary")
                 return
 
 
@@ -104,18 +104,18 @@ def _usual(sizes: Iterable[int]) -> int | None:
 
 def _of_files(
     entries: Sequence[DirEntry], usual: int | None, *, size: str, name: str, refuses_folders: bool = False, refuses_empty: bool = False
-) -> Iterator[Said]:
+) -> Iterator[Cause]:
     """The first file there that is not loaded. `size`, `name`: the kinds of reasons. `refuses_empty`: an empty last file."""
     for entry in entries:
         if entry.is_directory:
             if refuses_folders:
-                yield say(name, file=entry.name)
+                yield cause(name, file=entry.name)
                 return
         elif not entry.size and entry is entries[-1] and not refuses_empty:
             continue
         elif not entry.name.isdecimal():
-            yield say(name, file=entry.name)
+            yield cause(name, file=entry.name)
             return
         elif usual is not None and entry.size != usual:
-            yield say(size, file=entry.name, size=entry.size, usual=usual)
+            yield cause(size, file=entry.name, size=entry.size, usual=usual)
             return

@@ -1,4 +1,4 @@
-"""Reasons for and against a start: a kind, its numbers and names, and for which brokers it holds."""
+"""Reasons for and against a start: a cause, with its numbers and names, and for which brokers it holds."""
 
 from __future__ import annotations
 
@@ -51,23 +51,45 @@ KINDS: Mapping[str, Harm] = {
 _ORDER = {kind: place for place, kind in enumerate(KINDS)}
 
 
+class Cause(NamedTuple):
+    """What a broker meets when it starts: one of KINDS, with its numbers and names."""
+
+    kind: str
+    values: tuple[tuple[str, int | str], ...] = ()
+
+    @property
+    def harm(self) -> Harm:
+        """How bad it is."""
+        return KINDS[self.kind]
+
+    @property
+    def said(self) -> Said:
+        """The same as a sentence."""
+        return Said(f"start {self.kind}", self.values)
+
+
+def cause(kind: str, **values: int | str) -> Cause:
+    """A cause of that kind with these values."""
+    return Cause(kind, tuple(values.items()))
+
+
 class Reason(NamedTuple):
     """One reason. `lines`: the brokers for which it holds; empty if it holds for all."""
 
-    said: Said
+    cause: Cause
     lines: tuple[Line, ...] = ()
 
     @property
     def harm(self) -> Harm:
         """How bad it is."""
-        return KINDS[self.said.kind]
+        return self.cause.harm
 
 
-def by_line(found: Mapping[Line, Iterable[Said]]) -> list[Reason]:
-    """Equal reasons of several lines as one, the worst first."""
-    lines: dict[Said, list[Line]] = {}
-    for line, reasons in found.items():
-        for said in dict.fromkeys(reasons):
-            lines.setdefault(said, []).append(line)
-    joined = [Reason(said, () if len(own) == len(found) else tuple(own)) for said, own in lines.items()]
-    return sorted(joined, key=lambda each: (each.harm, _ORDER[each.said.kind]))
+def by_line(found: Mapping[Line, Iterable[Cause]]) -> list[Reason]:
+    """Equal causes of several lines as one reason, the worst first."""
+    lines: dict[Cause, list[Line]] = {}
+    for line, causes in found.items():
+        for each in dict.fromkeys(causes):
+            lines.setdefault(each, []).append(line)
+    joined = [Reason(each, () if len(own) == len(found) else tuple(own)) for each, own in lines.items()]
+    return sorted(joined, key=lambda each: (each.harm, _ORDER[each.cause.kind]))

@@ -17,9 +17,9 @@ from native_reader.log.recovery import Line, has_abort, recovery_begins
 from native_reader.plan.plan import StoreRead
 from native_reader.records.damages import CHECKSUM, Damages
 from native_reader.scan.read import Reading
-from native_reader.sentences import Said, say
 from native_reader.sides.bounds import bounds_of
 from native_reader.sides.queues import queues_of, topics_in
+from native_reader.start.reasons import Cause, cause
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tables.segments import recovery_end
@@ -52,31 +52,31 @@ class RecoveredLog:
         self.unread_before = files.min_offset
         """Where the part begins that was read, or whose damage was known."""
 
-    def reasons(self, line: Line) -> Iterator[Said]:
+    def reasons(self, line: Line) -> Iterator[Cause]:
         """What a broker of that line would do to the log and its queues."""
         files, end = self._files, self._read.end
         if end <= files.min_offset and self._queued.has_entries:
-            yield say("no log")
+            yield cause("no log")
         if not files.segments:
             return
         begins = self._begins(line)
         if self._work(begins) > (_MOST_READ_SLOWLY if storage_of(files.segments[0].uri).is_slow else _MOST_READ):
-            yield say("not read", offset=begins, bytes=self._work(begins), size=size_of(self._work(begins)))
+            yield cause("not read", offset=begins, bytes=self._work(begins), size=size_of(self._work(begins)))
             return
         if self._known is None:
             self.unread_before = max(self.unread_before, begins)
         stop = next((at for segment in files.segments if segment.base >= begins and (at := self._end_in(segment)) is not None), end)
         if messages := self._messages(stop, end):
-            yield say("cut", offset=stop, messages=messages, bytes=end - stop, size=size_of(end - stop))
+            yield cause("cut", offset=stop, messages=messages, bytes=end - stop, size=size_of(end - stop))
         yield from self._kept(stop)
         if not self._queued.has_entries:
             yield from self._queued_again(line, begins, stop)
 
-    def holes(self) -> Iterator[Said]:
+    def holes(self) -> Iterator[Cause]:
         """Missing files: a broker starts without them, and its queues name what is not there."""
         if gaps := self._read.gaps():
             size = sum(stop - start for start, stop in gaps)
-            yield say("hole", ranges=len(gaps), bytes=size, size=size_of(size))
+            yield cause("hole", ranges=len(gaps), bytes=size, size=size_of(size))
 
     @cached_property
     def _queued(self) -> Queued:
@@ -122,16 +122,16 @@ class RecoveredLog:
         self._offsets[segment.base] = whole
         return reading
 
-    def _kept(self, stop: int) -> Iterator[Said]:
+    def _kept(self, stop: int) -> Iterator[Cause]:
         """Damage that recovery does not see, or accepts: it begins after it, or does not check that."""
         damage = self._damage()
         before = damage.where(damage.starts < stop)
         wrong = before.are(CHECKSUM)
         if count := int(np.count_nonzero(~wrong)):
             size = int((before.ends - before.starts)[~wrong].sum())
-            yield say("kept damage", ranges=count, bytes=size, size=size_of(size))
+            yield cause("kept damage", ranges=count, bytes=size, size=size_of(size))
         if count := int(np.count_nonzero(wrong)):
-            yield say("wrong bodies", messages=count)
+            yield cause("wrong bodies", messages=count)
 
     def _damage(self) -> Damages:
         """What is known, and wrong checksums where a broker looks for them: not every pass over a log checks them."""
@@ -140,13 +140,13 @@ class RecoveredLog:
             return seen
         return Damages.joined([self._known, seen.where(seen.are(CHECKSUM) & ~np.isin(seen.starts, self._known.starts))])
 
-    def _queued_again(self, line: Line, begins: int, stop: int) -> Iterator[Said]:
+    def _queued_again(self, line: Line, begins: int, stop: int) -> Iterator[Cause]:
         """Without queues, a broker makes them again: 5.5.0, and others after a crash, only from where their recovery begins."""
         first = self._files.min_offset if line.requeues_all and not has_abort(self._files) else begins
         if messages := self._messages(self._files.min_offset, first):
-            yield say("not queued", offset=first, messages=messages)
+            yield cause("not queued", offset=first, messages=messages)
         elif stop > first:
-            yield say("queued again")
+            yield cause("queued again")
 
 
 def _are_served(reasons: pa.Array) -> pa.Array:

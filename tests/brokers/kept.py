@@ -65,7 +65,7 @@ def whole_offsets(store: Path) -> frozenset[int]:
 
 
 def values_of(start: Start, line: Line, kind: str) -> Iterator[dict[str, int | str]]:
-    yield from (dict(each.said.values) for each in start.reasons if each.said.kind == kind and (not each.lines or line in each.lines))
+    yield from (dict(each.cause.values) for each in start.reasons if each.cause.kind == kind and (not each.lines or line in each.lines))
 
 
 def refuses(start: Start, line: Line) -> bool:

@@ -33,7 +33,7 @@ def spans(lines: Iterable[Line]) -> list[str]:
 
 
 def kinds(start: Start) -> list[str]:
-    return [reason.said.kind for reason in start.reasons]
+    return [reason.cause.kind for reason in start.reasons]
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_the_answer_for_a_damaged_store(killed: Path, damage: Callable[[Path], N
 def test_it_says_which_messages_a_start_deletes(killed: Path) -> None:
     damages.a_page_of_zeros_in_the_second_newest(killed)
     start = answer_of(killed)
-    (values,) = (dict(reason.said.values) for reason in start.reasons)
+    (values,) = (dict(reason.cause.values) for reason in start.reasons)
     offsets = nr.open(killed).messages(mode="DROPMALFORMED", columns="physical_offset").to_table()["physical_offset"].to_pylist()
     assert values["messages"] == sum(offset >= values["offset"] for offset in offsets) > 0
 
@@ -183,7 +183,7 @@ def test_old_segments_are_deleted_at_the_next_cleaning(killed: Path) -> None:
     now = round(second.timestamp() * 1000) + 3_600_000 * 5
     assert kinds(may_start(files, None, files.segments[-1].end, now=now, reserved_hours=5)) == []
     start = may_start(files, None, files.segments[-1].end, now=now + 1, reserved_hours=5)
-    assert [dict(each.said.values) for each in start.reasons] == [{"segments": 1, "bytes": 65536, "size": "64.0 KiB", "hours": 5}]
+    assert [dict(each.cause.values) for each in start.reasons] == [{"segments": 1, "bytes": 65536, "size": "64.0 KiB", "hours": 5}]
     assert not start.loses
 
 

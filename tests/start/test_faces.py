@@ -58,7 +58,7 @@ def test_each_method_goes_by_the_retention_of_the_brokers_configuration(whole: G
     answers = answers_of(nr.open(whole.root), tmp_path / "default")
     assert [each.outcome for each in answers] == [BUT] * 5
     assert {each.reasons for each in answers} == {answers[0].reasons}
-    assert dict(answers[0].reasons[0].said.values)["hours"] == 72
+    assert dict(answers[0].reasons[0].cause.values)["hours"] == 72
 
 
 def test_each_command_goes_by_the_retention_of_the_brokers_configuration(whole: Golden, conf: Path, tmp_path: Path) -> None:
