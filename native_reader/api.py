@@ -418,7 +418,6 @@ class Store:
         dry_run: bool = False,
         crc: str = "drop",
         keep_doubtful: bool = False,
-        holes: str = "placeholders",
         single: bool = False,
         jobs: int = 1,
         progress: Watch = False,
@@ -435,7 +434,6 @@ class Store:
             dry_run: Only read the store and make the plan.
             crc: What becomes of a message whose body has a wrong checksum: "drop", or "fix" to keep it with its changed body.
             keep_doubtful: Keep messages whose tags and keys are lost.
-            holes: What consumers get in the place of a lost message: "placeholders", or "repeat" for the next message once more.
             single: Also repair the store of a broker with a controller. The new one is for a master without a controller and slaves.
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
@@ -455,11 +453,10 @@ class Store:
             >>> plan.messages, plan.lost_messages
             (246, 9)
         """
-        from native_reader.repair.records import CRCS, HOLES, Choices, Reading
+        from native_reader.repair.records import CRCS, Choices, Reading
         from native_reader.repair.repair import repair
 
-        kept = one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful)
-        choices = Choices(*kept, one_of_words("holes", holes, HOLES), flag("single", single))
+        choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), flag("single", single))
         how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         return repair(self._one("a repair"), path, how, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 

@@ -80,17 +80,13 @@ def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said]) -> Doc
     """What the page says. Without `path`, only the plan was made."""
     is_repair = plan.moved is None
     facts = facts_of(plan, ())
-    seen, steps = _SEEN[plan.choices.holes], (_first(plan), *_STEPS[is_repair])
+    steps = [Said(each) for each in (_first(plan), *_STEPS[is_repair])]
     sections = {
         "lost": _lost(facts),
         **({"made": _made(facts)} if is_repair else {}),
         "missed": _missed(facts),
         "copied": [Items(warnings)] if warnings else paragraph("no warning"),
-        **(
-            {}
-            if path is None
-            else {"seen": [Items([Said(each) for each in seen])], "before clients": [Items([Said(each) for each in steps], True)]}
-        ),
+        **({} if path is None else {"seen": [Items([Said(each) for each in _SEEN])], "before clients": [Items(steps, True)]}),
     }
     return Document(
         Said("repair" if is_repair else "extract"),
@@ -164,7 +160,7 @@ def _first(plan: RepairPlan) -> str:
     return "step copy of single" if is_controlled(plan.files) else "step copy of repair"
 
 
-_SEEN = {"placeholders": ("seen by new", "seen by old"), "repeat": ("seen again", "seen last", "seen by check")}
-"""What consumers get in the place of a lost message, by the choice."""
+_SEEN = ("seen by new", "seen by old")
+"""What consumers get in the place of a lost message."""
 _STEPS = {True: ("step old", "step look", "step go on", "step keep"), False: ("step look", "step go on")}
 """What follows, by whether it is a repair."""

@@ -19,15 +19,14 @@ from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 
-CRCS, HOLES = ("drop", "fix"), ("placeholders", "repeat")
+CRCS = ("drop", "fix")
 
 
 class Choices(NamedTuple):
-    """What the user decides about records that are damaged in part, and about the queue entries of lost messages."""
+    """What the user decides about records that are damaged in part, and about the new store."""
 
     crc: str = CRCS[0]
     keep_doubtful: bool = False
-    holes: str = HOLES[0]
     single: bool = False
     """Whether the new store is one of a master without slaves, though the old one is not."""
     topics: tuple[str, ...] = ()

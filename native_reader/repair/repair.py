@@ -20,7 +20,6 @@ from native_reader.repair.proof import Warned, prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
-from native_reader.repair.repeats import repeat_in_holes
 from native_reader.repair.write import LOG, PAGES, indexes_tags, write_store
 from native_reader.sentences import ENGLISH, Said
 from native_reader.storage.local import LocalPath
@@ -101,8 +100,6 @@ def _written(files: StoreFiles, unfinished: Target, path: str, how: Reading, kep
                 raise
             new = write_store(plan, unfinished.path, copies, kept, comparing)
             done = Repaired(plan, path, *_warnings(prove(plan, new, unfinished.path, how, comparing)))
-            if plan.choices.holes == "repeat":
-                repeat_in_holes(plan, unfinished.path)
             unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
             beside.finish()
         unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(language))

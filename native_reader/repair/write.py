@@ -140,13 +140,13 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
             if old.units < plan.units:
                 disk.resize(path, size)
         entries = np.concatenate([queue.wanted, queue.lost])
-        put_entries(place, entries[np.argsort(entries["slot"], kind="stable")], plan.units)
+        _put_entries(place, entries[np.argsort(entries["slot"], kind="stable")], plan.units)
         _clear_after(plan, queue, place)
     if plan.survey.lacks_many:
-        plan.survey.read_again(lambda key, entries: put_entries(disk.path_in(folder, key[0], str(key[1])), entries, plan.units))
+        plan.survey.read_again(lambda key, entries: _put_entries(disk.path_in(folder, key[0], str(key[1])), entries, plan.units))
 
 
-def put_entries(place: str, entries: NDArray[np.void], units: int) -> None:
+def _put_entries(place: str, entries: NDArray[np.void], units: int) -> None:
     """Write entries, in the order of their slots, to the files of a queue, which have `units` entries each."""
     for number in np.unique(entries["slot"] // units).tolist():
         first = int(number) * units

@@ -118,21 +118,6 @@ REPAIR = {
         "Clients of 4.x with `*`, and pop consumers: one empty message with the tag `RMQSTORE_LOST`. Let them skip that tag.",
         "用 `*` 订阅的 4.x 客户端，以及 pop 消费者：收到一条空消息，其 tag 为 `RMQSTORE_LOST`。请让它们跳过该 tag。",
     ),
-    "seen again": (
-        "All clients: the next message of the queue, once more for each lost one.",
-        "所有客户端：每丢失一条消息，就再次收到该队列的下一条消息。",
-    ),
-    "seen last": (
-        (
-            "After the last message of a queue: clients of 4.x with `*`, and pop consumers get one empty message with the tag "
-            "`RMQSTORE_LOST`, other clients nothing."
-        ),
-        ("在队列最后一条消息之后：用 `*` 订阅的 4.x 客户端和 pop 消费者收到一条 tag 为 `RMQSTORE_LOST` 的空消息，其他客户端什么也看不到。"),
-    ),
-    "seen by check": (
-        ("`rmqstore verify` finds these entries (`entry-number`, `entry-twice`). To have placeholders again, repair this store once more."),
-        "`rmqstore verify` 会发现这些条目（`entry-number`、`entry-twice`）。如需换回占位消息，请再次修复本存储。",
-    ),
     "step copy of repair": (
         (
             "Start a broker on a copy of this store (`cp -a`), with the configuration of the old one, but with the copy as "

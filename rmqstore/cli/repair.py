@@ -35,12 +35,6 @@ CHOICES = (
         help="A message whose body has a wrong checksum: drop it, or keep its changed body and fix the checksum.  [default: drop]",
     ),
     click.option("--keep-doubtful", is_flag=True, help="Keep messages whose tags and keys are lost."),
-    click.option(
-        "--holes",
-        metavar="placeholders|repeat",
-        default="placeholders",
-        help="For consumers in the place of a lost message: a placeholder, or the next message again.  [default: placeholders]",
-    ),
     click.option("--single", is_flag=True, help="Also repair the store of a broker with a controller, for a master without any."),
 )
 

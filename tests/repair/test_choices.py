@@ -1,4 +1,4 @@
-"""What a user can choose: records that are kept though a part of them is damaged, and repeats in the place of lost messages."""
+"""What a user can choose: records that are kept though a part of them is damaged, and a single master."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.command_line import run
 from support.golden import unpack
 from support.own_stores import STORES
 from support.repaired import contents, entries, records_of
-from support.store_damages import PAGE, body_bit, patch, random_bytes, records, segments, tail, torn_properties
+from support.store_damages import PAGE, body_bit, patch, random_bytes, records, segments, torn_properties
 from support.stores import on_disk
 from support.verified import healthy
 
@@ -50,7 +50,7 @@ def test_a_wrong_checksum_is_corrected_and_nothing_else(store: Path, tmp_path: P
     assert (done.plan.messages, done.plan.lost_messages, done.is_whole) == (800, 0, False)
     facts = json.loads((tmp_path / "new" / "repair.json").read_text())
     assert facts["records_with_another_checksum"] == [int(segment.name) + at]
-    assert facts["choices"] == {"crc": "fix", "keep_doubtful": False, "holes": "placeholders", "single": False}
+    assert facts["choices"] == {"crc": "fix", "keep_doubtful": False, "single": False}
     assert (
         "- **With another checksum:** 1 message, kept. Consumers get a body that is not what was sent." in Path(done.page or "").read_text()
     )
@@ -106,55 +106,9 @@ def test_a_record_before_a_page_of_zeros_is_kept_on_request(store: Path, tmp_pat
     assert int(segment.name) + at in {row[0] for row in records_of(tmp_path / "new")}
 
 
-def test_holes_repeat_the_next_message(store: Path, tmp_path: Path) -> None:
-    random_bytes(store, Random(1))
-    plain, repeating = (nr.open(store).repair(tmp_path / holes, holes=holes) for holes in ("placeholders", "repeat"))
-    assert repeating.plan.lost_messages == plain.plan.lost_messages > 20
-    differing = 0
-    for queue in repeating.plan.queues():
-        one, other = (
-            {slot: entry for slot, *entry in entries(tmp_path / holes, queue.topic, queue.queue_id)} for holes in ("placeholders", "repeat")
-        )
-        lost = set(queue.lost["slot"].tolist())
-        assert {slot for slot in one if one[slot] != other[slot]} == lost
-        assert all(other[slot] == other[slot + 1] for slot in lost), "what a broker gives for it is not the next message"
-        differing += len(lost)
-    assert differing == plain.plan.lost_messages
-    one, other = contents(tmp_path / "placeholders"), contents(tmp_path / "repeat")
-    assert {path.partition("/")[0] for path in one if one[path] != other[path]} == {"consumequeue", "repair.md", "repair.json"}
-    assert "All clients: the next message of the queue, once more for each lost one." in Path(repeating.page or "").read_text()
-
-
-def test_what_is_lost_at_the_end_of_a_queue_is_not_repeated(store: Path, tmp_path: Path) -> None:
-    """An entry that names an earlier record would hide the end of the queue from a broker."""
-    tail(store, Random(1))
-    nr.open(store).repair(tmp_path / "new", holes="repeat")
-    for queue in nr.open(tmp_path / "new").repair(tmp_path / "again", dry_run=True).plan.queues():
-        offsets = [offset for _, offset, _, _ in entries(tmp_path / "new", queue.topic, queue.queue_id)]
-        assert offsets == sorted(offsets)
-
-
-def test_repeats_become_placeholders_again(store: Path, tmp_path: Path) -> None:
-    random_bytes(store, Random(1))
-    nr.open(store).repair(tmp_path / "placeholders")
-    nr.open(store).repair(tmp_path / "repeat", holes="repeat")
-    assert {"entry-number", "entry-twice"} <= findings(tmp_path / "repeat")
-    nr.open(tmp_path / "repeat").repair(tmp_path / "again")
-    one, other = contents(tmp_path / "placeholders"), contents(tmp_path / "again")
-    files = [path for path in one if path.startswith(("commitlog", "consumequeue"))]
-    assert [path for path in files if one[path] != other[path]] == []
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        (("--crc", "fxi"), "error: --crc must be one of drop, fix, not 'fxi'. Did you mean 'fix'?"),
-        (("--holes", "repeats"), "error: --holes must be one of placeholders, repeat, not 'repeats'. Did you mean 'repeat'?"),
-    ],
-)
-def test_a_wrong_choice_names_the_right_one(store: Path, tmp_path: Path, option: tuple[str, str], message: str) -> None:
-    ended = run("repair", store, tmp_path / "new", *option)
-    assert (ended.code, ended.err.splitlines()[-1]) == (2, message)
+def test_a_wrong_choice_names_the_right_one(store: Path, tmp_path: Path) -> None:
+    ended = run("repair", store, tmp_path / "new", "--crc", "fxi")
+    assert (ended.code, ended.err.splitlines()[-1]) == (2, "error: --crc must be one of drop, fix, not 'fxi'. Did you mean 'fix'?")
 
 
 def test_the_command_says_what_was_kept(store: Path, tmp_path: Path) -> None:
