@@ -141,7 +141,7 @@ def print_summarized(folder: Path) -> None:
     root, summary = made(folder / "large-GiB", 1024, GIB), folder / "large-GiB-summary"
     store = nr.open(root)
     shutil.rmtree(summary, ignore_errors=True)
-    spent = [_spent(lambda: store.index(summary)) for _ in range(2)]
+    spent = [_spent(lambda: store.summarize(summary)) for _ in range(2)]
     print(f"\nThe summary of 1,023 segments of 1 GiB: {spent[0]:.1f} s; again, with nothing to write: {spent[1]:.1f} s\n")
     print("| processor time | `scan` | `auto` | with the summary |\n|---|---|---|---|")
     for question, conditions in SUMMARIZED.items():

@@ -132,7 +132,7 @@ def _when_cold(store: nr.Store, summary: Path, full: dict[str, Any]) -> None:
 
 def _write_summary(store: nr.Store, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    store.index(folder)
+    store.summarize(folder)
 
 
 @tuned(most_share=99)

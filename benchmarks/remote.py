@@ -131,7 +131,7 @@ def print_queries(remote: Remote, path: str) -> None:
 
 def print_summarized(remote: Remote, path: str, folder: Path, end: int) -> None:
     """What a topic and a key fetch from full segments, by a summary in the same storage and without it, with opening and planning."""
-    nr.open(remote.url, fs=remote.fs).index(folder)
+    nr.open(remote.url, fs=remote.fs).summarize(folder)
     remote.put(folder)
     store = nr.open(path)  # not through the link, which may still fetch ahead when a query was stopped early
     sizes = store.messages(columns="topic,record_size", ending_physical_offset=end).to_table()

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from native_reader.compare import Diff
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
-    from native_reader.indexing import Indexed
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
+    from native_reader.summarizing import Summarized
     from native_reader.verification import Verification
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
     "ExportError",
     "Exported",
     "Facts",
-    "Indexed",
     "KernelInfo",
     "OptionError",
     "PathError",
@@ -59,6 +58,7 @@ __all__ = [
     "Store",
     "StoreDamaged",
     "StoreError",
+    "Summarized",
     "UnreadableError",
     "UseError",
     "Verification",
@@ -87,10 +87,6 @@ def __getattr__(name: str) -> Any:
             from native_reader.facts import Facts
 
             return Facts
-        case "Indexed":
-            from native_reader.indexing import Indexed
-
-            return Indexed
         case "Rescued":
             from native_reader.rescue import Rescued
 
@@ -99,6 +95,10 @@ def __getattr__(name: str) -> Any:
             from native_reader.repair import Repaired
 
             return Repaired
+        case "Summarized":
+            from native_reader.summarizing import Summarized
+
+            return Summarized
         case "Verification":
             from native_reader.verification import Verification
 

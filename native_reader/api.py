@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from native_reader.compare import Diff
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
-    from native_reader.indexing import Indexed
     from native_reader.markdown import Document
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
+    from native_reader.summarizing import Summarized
     from native_reader.verification import Verification
 
 __all__ = ["COLUMNS_OF", "DEFAULT_COLUMNS", "TABLE_NAMES", "Lazy", "Scan", "Store", "TableScan", "connect", "diff", "open", "selection_of"]
@@ -516,7 +516,7 @@ class Store:
         how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         return repair(self._one("an extract"), path, how, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
-    def index(self, /, path: LocalPath, *, progress: Watch = False, max_read_rate: int | str | None = None) -> Indexed:
+    def summarize(self, /, path: LocalPath, *, progress: Watch = False, max_read_rate: int | str | None = None) -> Summarized:
         """Write a summary of all full segments to a folder outside the store, for those who ask more than once: `messages(summary=path)`.
 
         Segments that have a part are not read again. docs/summary.md says what is in it.
@@ -534,15 +534,15 @@ class Store:
             ExportError: A file cannot be written.
 
         Examples:
-            >>> store.index("summary").written
+            >>> store.summarize("summary").written
             ['00000000000000000000', '00000000000000032768', '00000000000000065536']
             >>> store.messages(topic="orders", summary="summary").count_rows()
             122
         """
-        from native_reader.indexing import index
+        from native_reader.summarizing import summarize
 
         rate = None if max_read_rate is None else size("max_read_rate", max_read_rate, 1 << 20)
-        return index(self._one("a summary"), path, progress, rate)
+        return summarize(self._one("a summary"), path, progress, rate)
 
     def _sizes(self) -> FileSizes | None:
         """What the broker's configuration says about the sizes of its files, if it is given."""

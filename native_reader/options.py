@@ -141,7 +141,7 @@ class MessageOptions(Options):
     )
     access: str = option(AUTO, one_of(*ACCESSES), "how rows are located: [filters.md](filters.md)")
     summary: LocalPath | None = option(
-        None, PATH, "the folder of a summary, which `rmqstore index` wrote; streams ignore it: [summary.md](summary.md)"
+        None, PATH, "the folder of a summary, which `rmqstore summarize` wrote; streams ignore it: [summary.md](summary.md)"
     )
     max_hash_slot_num: int | None = option(
         None, number(1, MOST_INT32), "the number of slots in an index file, if the broker's configuration sets this or `maxIndexNum`"

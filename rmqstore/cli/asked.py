@@ -222,7 +222,7 @@ FILTERS: tuple[Decorator, ...] = (
     _option("ending_timestamp", metavar="TIME", callback=_moment, help="Only messages stored before this time."),
 )
 SUMMARY: tuple[Decorator, ...] = (
-    _option("summary", metavar="DIR", help="Read only what this summary names, where it covers the log: rmqstore index."),
+    _option("summary", metavar="DIR", help="Read only what this summary names, where it covers the log: rmqstore summarize."),
 )
 WRITTEN_SUMMARY: tuple[Decorator, ...] = (
     _option("summary", metavar="DIR", help="Use this summary. If all messages are read, first write the parts that it lacks."),

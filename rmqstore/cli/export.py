@@ -10,7 +10,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, WRITTEN_SUMMARY, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, warnings
-from rmqstore.cli.summary import complete, has_conditions
+from rmqstore.cli.summarize import complete, has_conditions
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:

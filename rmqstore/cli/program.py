@@ -24,7 +24,7 @@ COMMANDS = {
     "tail": "Print the newest messages, and new ones as they arrive.",
     "tables": "Print any other table: damage, segments, queues, consumer_offsets …",
     "explain": "Show what a read would look at, and why.",
-    "index": "Write a summary of a store, so that later reads find their messages without a scan.",
+    "summarize": "Write a summary of a store, so that later reads find their messages without a scan.",
     "lag": "Which consumer groups are behind, since when, and what have they lost?",
     "dlq": "Which messages did consumer groups give up, from which topics, since when?",
     "export": "Write messages to Parquet, Arrow, JSON lines or CSV.",
@@ -36,6 +36,8 @@ COMMANDS = {
     "report": "Write a page about one store or several, to look at and to send on.",
 }
 """The commands, with what `--help` says about them. The command of a name is in the module of that name."""
+_OTHER_WORDS = {"index": "summarize"}
+"""What a user may call a command, whose name it does not resemble."""
 
 HELP = """Read the files of an Apache RocketMQ broker, without the broker. Nothing in a store is changed.
 
@@ -80,8 +82,8 @@ class Program(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean '{near[0]}'?" if near else f" All commands: {', '.join(COMMANDS)}"
+            near = _OTHER_WORDS.get(args[0]) or next(iter(get_close_matches(args[0], COMMANDS, n=1)), None)
+            hint = f" Did you mean '{near}'?" if near else f" All commands: {', '.join(COMMANDS)}"
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 

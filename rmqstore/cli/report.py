@@ -12,7 +12,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, BROKER, LANGUAGE, NAMES, PATHS, PLACES, READING, RETENTION, WHERE, WRITTEN_SUMMARY, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, warnings_in
-from rmqstore.cli.summary import complete
+from rmqstore.cli.summarize import complete
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:

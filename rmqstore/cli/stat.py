@@ -15,7 +15,7 @@ from rmqstore.cli.asked import AS_JSON, BROKER, FILTERS, NAMES, PATHS, PLACES, R
 from rmqstore.cli.reading import Read
 from rmqstore.cli.rows import NUMBER, SHARE, SIZE, ColumnLook, Output
 from rmqstore.cli.stderr import note
-from rmqstore.cli.summary import complete, has_conditions
+from rmqstore.cli.summarize import complete, has_conditions
 from rmqstore.text import time_text
 
 if TYPE_CHECKING:

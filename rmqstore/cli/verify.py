@@ -12,7 +12,7 @@ from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, WRITTE
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import bar, clear, note, warnings
-from rmqstore.cli.summary import complete
+from rmqstore.cli.summarize import complete
 from rmqstore.text import LANGUAGES, padded, safe
 
 HELP = """Check that the log, consume queues, index, checkpoint and configuration of a store agree. It reads the whole log once.

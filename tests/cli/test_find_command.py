@@ -41,7 +41,7 @@ def test_older_messages_have_expired_only_if_the_log_begins_later(store: Path, t
 
 def test_the_index_names_a_message_that_the_log_has_lost(store: Path, tmp_path: Path) -> None:
     """Zeros where a record was, and a segment that is gone."""
-    assert run("index", store, "--to", tmp_path / "summary").code == 0
+    assert run("summarize", store, "--to", tmp_path / "summary").code == 0
     place = json.loads(run("find", store, "--key", "k31", "--json", "--columns", "physical_offset").out)["physical_offset"]
     path = max(each for each in (store / "commitlog").iterdir() if int(each.name) <= place)
     content = bytearray(path.read_bytes())

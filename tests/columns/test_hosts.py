@@ -48,7 +48,7 @@ def test_a_summary_has_the_hosts_of_both_families(families: str, tmp_path: Path)
     for base, content in log.segments():
         (tmp_path / f"store/commitlog/{base:020d}").write_bytes(content)
     store = nr.open(tmp_path / "store")
-    assert len(store.index(tmp_path / "summary").written) == 1
+    assert len(store.summarize(tmp_path / "summary").written) == 1
     scan = store.messages(topic="t", columns=["physical_offset", *HOSTS], summary=tmp_path / "summary")
     assert "summary alone" in {split.access for split in scan.plan().splits}
     assert scan.to_table().equals(store.messages(topic="t", columns=["physical_offset", *HOSTS], access="scan").to_table())

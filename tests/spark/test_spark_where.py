@@ -124,7 +124,7 @@ def test_a_key_is_looked_up_by_the_index(spark: SparkSession, varied: Path, acce
 def test_tasks_read_what_a_summary_names(spark: SparkSession, tmp_path: Path) -> None:
     """A topic whose queues are gone, from the driver's plan to the rows of tasks; and with a summary that went between them."""
     write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=256 << 10, deleted="invoices", index=False))
-    nr.open(tmp_path / "store").index(tmp_path / "summary")
+    nr.open(tmp_path / "store").summarize(tmp_path / "summary")
     told: dict[str, str] = {"topic": "invoices", "summary": str(tmp_path / "summary")}
     assert "summary" in {split.access for split in nr.open(tmp_path / "store").messages(**told).plan().splits}  # type: ignore[arg-type]
     expected = _frame(spark, tmp_path / "store", columns=SMALL).filter("topic = 'invoices'").cache()

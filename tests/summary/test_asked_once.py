@@ -33,7 +33,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[nr.Store, Path]:
     folder = tmp_path_factory.mktemp("asked")
     write_store(folder / "store", StoreSpec(bytes=4 * SEGMENT, mapped_file_size_commit_log=SEGMENT, index=False))
     store = nr.open(folder / "store")
-    store.index(folder / "summary")
+    store.summarize(folder / "summary")
     return store, folder / "summary"
 
 
@@ -72,7 +72,7 @@ def test_the_groups_of_more_parts_than_large_ones_are_kept_are_read_once(tmp_pat
     segments = part._MOST_LARGE + 2
     write_store(tmp_path / "store", StoreSpec(bytes=segments * (16 << 10), mapped_file_size_commit_log=16 << 10, body=200, index=False))
     store = nr.open(tmp_path / "store")
-    store.index(tmp_path / "summary")
+    store.summarize(tmp_path / "summary")
     read = noted(monkeypatch, Facts, "from_json")
     counts = [store.messages(topic="orders", summary=tmp_path / "summary").count_rows() for _ in range(2)]
     assert counts[0] == counts[1] == store.messages(topic="orders", access="scan").count_rows() > 0

@@ -30,7 +30,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A store of four segments with a deleted topic, and its summary. Tests must not change the store."""
     folder = tmp_path_factory.mktemp("reported")
     write_store(folder / "store", StoreSpec(bytes=4 * SEGMENT, mapped_file_size_commit_log=SEGMENT, deleted="invoices", index=False))
-    nr.open(folder / "store").index(folder / "summary")
+    nr.open(folder / "store").summarize(folder / "summary")
     return folder / "store", folder / "summary"
 
 
@@ -125,7 +125,7 @@ def test_a_column_with_very_many_different_texts_is_left_out(
 ) -> None:
     monkeypatch.setattr("native_reader.summary.texts._MOST_VALUES", 3)
     store = nr.open(written[0])
-    store.index(tmp_path / "lean")
+    store.summarize(tmp_path / "lean")
     how = {
         way: {split.access for split in store.messages(columns=way, summary=tmp_path / "lean").plan().splits[:3]}
         for way in ("tags", "lite_topic")
@@ -220,10 +220,10 @@ def test_a_part_of_another_version_is_not_used_and_written_again(
     written: tuple[Path, Path], summary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("native_reader.summary.part.VERSION", 99)
-    monkeypatch.setattr("native_reader.indexing.VERSION", 99)
+    monkeypatch.setattr("native_reader.summarizing.VERSION", 99)
     store = nr.open(written[0])
     assert "no summary 3 segments: another version of rmqstore wrote its part" in str(
         store.messages(topic="orders", summary=summary).explain()
     )
-    assert len(store.index(summary).written) == 3
+    assert len(store.summarize(summary).written) == 3
     assert "another version" not in str(store.messages(topic="orders", summary=summary).explain())

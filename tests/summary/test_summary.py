@@ -71,7 +71,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A store of four segments with a deleted topic, and its summary. Tests must not change them."""
     folder = tmp_path_factory.mktemp("summarized")
     write_store(folder / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=256 << 10, deleted="invoices", index=False))
-    nr.open(folder / "store").index(folder / "summary")
+    nr.open(folder / "store").summarize(folder / "summary")
     return folder / "store", folder / "summary"
 
 
@@ -79,7 +79,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def small(tmp_path: Path) -> tuple[Path, Path]:
     """A store of three segments, and its summary."""
     store = on_disk(tmp_path, files_of(log_of(map(message, range(30))))) / "store"
-    nr.open(store).index(tmp_path / "summary")
+    nr.open(store).summarize(tmp_path / "summary")
     return store, tmp_path / "summary"
 
 
@@ -120,7 +120,7 @@ def test_the_rows_are_those_of_a_scan(written: tuple[Path, Path], which: str, mo
 def test_both_kernels_write_the_same_bytes(written: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for which in KERNELS:
         monkeypatch.setenv("RMQSTORE_KERNEL", which)
-        nr.open(written[0]).index(tmp_path / which)
+        nr.open(written[0]).summarize(tmp_path / which)
     numpy, compiled = ({path.name: path.read_bytes() for path in (tmp_path / which).iterdir()} for which in KERNELS)
     assert numpy == compiled
     assert len(numpy) == 12
@@ -204,9 +204,9 @@ def test_a_second_run_reads_only_new_segments(tmp_path: Path) -> None:
     files = files_of(log)
     names = sorted(files)
     store = on_disk(tmp_path, dict(list(files.items())[:4])) / "store"
-    assert len(nr.open(store).index(tmp_path / "summary").written) == 3
+    assert len(nr.open(store).summarize(tmp_path / "summary").written) == 3
     on_disk(tmp_path, {name: files[name] for name in names[4:]})
-    done = nr.open(store).index(tmp_path / "summary")
+    done = nr.open(store).summarize(tmp_path / "summary")
     assert (len(done.kept), done.bytes_read) == (3, sum(len(files[name]) for name in names[3:-1]))
     assert rows_of(store, topic="T1", summary=tmp_path / "summary") == rows_of(store, topic="T1", access="scan")
 
@@ -216,9 +216,9 @@ def test_the_newest_segment_and_damaged_ones_have_no_rows_in_a_summary(tmp_path:
     first, *_ = sorted(files)
     files[first] = files[first][:300] + b"\xff" * 8 + files[first][308:]
     store = on_disk(tmp_path, files) / "store"
-    done = nr.open(store).index(tmp_path / "summary")
+    done = nr.open(store).summarize(tmp_path / "summary")
     assert (len(done.damaged), len(done.left_out)) == (1, 1)
-    assert nr.open(store).index(tmp_path / "summary").written == []
+    assert nr.open(store).summarize(tmp_path / "summary").written == []
     assert why_not(store, tmp_path / "summary") == ["1 segment: it has damaged bytes"]
     for mode in ("DROPMALFORMED", "PERMISSIVE"):
         options: dict[str, Any] = {"topic": "T1", "mode": mode}
@@ -298,7 +298,7 @@ def test_the_summary_of_another_store_is_not_used(small: tuple[Path, Path], tmp_
 def test_one_folder_serves_several_stores(small: tuple[Path, Path], tmp_path: Path) -> None:
     store, folder = small
     other = shutil.copytree(store, tmp_path / "copy")
-    nr.open(other).index(folder)
+    nr.open(other).summarize(folder)
     for each in (store, other):
         assert rows_of(each, topic="T1", summary=folder) == rows_of(each, topic="T1", access="scan")
         assert "summary" in ways_of(each, topic="T1", summary=folder)
@@ -376,14 +376,14 @@ def test_a_record_over_the_limit_is_the_same_error_with_a_summary(small: tuple[P
 def test_a_summary_is_not_written_into_the_store(small: tuple[Path, Path]) -> None:
     store, _ = small
     with pytest.raises(nr.OptionError, match=r"is inside the store .* Choose a folder outside it: a store is never changed"):
-        nr.open(store).index(store / "summary")
+        nr.open(store).summarize(store / "summary")
 
 
 def test_a_second_run_at_once_is_an_error_that_changes_nothing(small: tuple[Path, Path]) -> None:
     store, folder = small
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with Target(folder, ()), pytest.raises(nr.ExportError, match="another program is writing to this folder"):
-        nr.open(store).index(folder)
+        nr.open(store).summarize(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -392,7 +392,7 @@ def test_a_run_that_was_stopped_is_continued(small: tuple[Path, Path]) -> None:
     with Target(folder, ()) as target, target.create("records") as sink:
         sink.write(b"half")
     without("groups")(store, folder)
-    assert len(nr.open(store).index(folder).written) == 1
+    assert len(nr.open(store).summarize(folder).written) == 1
     assert why_not(store, folder) == []
     assert {path.suffix for path in folder.iterdir()} == {".parquet"}
 
@@ -416,11 +416,11 @@ def test_explain_says_what_the_summary_covers(small: tuple[Path, Path]) -> None:
 def test_the_command_writes_and_uses_a_summary(small: tuple[Path, Path], tmp_path: Path) -> None:
     store, _ = small
     folder = tmp_path / "by command"
-    assert run("index", store, "--to", folder).out.startswith("written: 2 parts in files of ")
-    assert "kept: 2 parts" in run("index", store, "--to", folder).out
+    assert run("summarize", store, "--to", folder).out.startswith("written: 2 parts in files of ")
+    assert "kept: 2 parts" in run("summarize", store, "--to", folder).out
     found = run("find", store, "--key", "k3", "--summary", folder)
     assert found.out == run("find", store, "--key", "k3").out != ""
-    assert run("index", store, "--to", folder, "--jobs", "2").code == 2
+    assert run("summarize", store, "--to", folder, "--jobs", "2").code == 2
 
 
 def test_a_read_without_conditions_asks_no_summary(small: tuple[Path, Path]) -> None:

@@ -76,7 +76,7 @@ LEFT_OUT = (
     LeftOut("docs/report.md", "page.html: ", "differs by disk; tests/report/test_command.py asserts its form"),
     LeftOut("docs/resend.md", "python examples/resend", "needs a broker; tests/brokers/test_resend.py runs the same program"),
     LeftOut("docs/resend.md", "cd examples/resend", "needs a broker; tests/brokers/test_resend.py runs the same program"),
-    LeftOut("docs/summary.md", "$ rmqstore index store", by=_CLI),
+    LeftOut("docs/summary.md", "$ rmqstore summarize store", by=_CLI),
     LeftOut("docs/summary.md", "$ rmqstore stat store", by=_CLI),
     LeftOut("docs/s3.md", "import gcsfs", "needs a bucket of Google"),
     LeftOut("docs/spark.md", "rocketmq-store: file:", by="tests/spark/test_spark_process.py"),

@@ -53,7 +53,7 @@ class AccessRead:
         """`summary`: a folder, where a summary of the store is written if there is none, and used. `columns`: those that are returned."""
         memory = in_memory(files)  # gone without a reference
         if summary is not None:
-            nr.open(memory.url).index(summary)
+            nr.open(memory.url).summarize(summary)
         how: dict[str, Any] = {"max_partition_bytes": most, "time_skew_tolerance": 0, "summary": summary, "columns": columns}
         options = MessageOptions(access=access, fail_on_data_loss=fail_on_data_loss, **how)
         self.plan = Scan(nr.open(memory.url).stores, options, predicate).plan()

@@ -45,7 +45,7 @@ _LABEL = int.from_bytes(CRC_NAME, "little")
 
 
 @dataclass(slots=True)
-class Indexed:
+class Summarized:
     """What a run did.
 
     Attributes:
@@ -57,7 +57,7 @@ class Indexed:
         bytes_written: The bytes of the files that were written.
 
     Examples:
-        >>> nr.open("store").index("summary").written
+        >>> nr.open("store").summarize("summary").written
         ['00000000000000000000', '00000000000000032768', '00000000000000065536']
     """
 
@@ -80,7 +80,7 @@ class Indexed:
             yield f"left out: {counted(len(self.left_out), 'segment')}, from {self.left_out[0]}: not full yet, or packed"
 
 
-def index(store: StoreFiles, path: LocalPath, progress: Watch = False, rate: int | None = None) -> Indexed:
+def summarize(store: StoreFiles, path: LocalPath, progress: Watch = False, rate: int | None = None) -> Summarized:
     """Write the parts that are missing."""
     (end,) = find_ends((store,), Planning(lenient=True, fail_on_data_loss=False)).values()
     with Target(path, (store,)) as target:
@@ -90,7 +90,7 @@ def index(store: StoreFiles, path: LocalPath, progress: Watch = False, rate: int
         parts = parts_in(uri_of(path), full)
         waiting = [segment for segment in full if not parts.has_current(segment)]
         kept = [segment.name for segment in full if segment not in waiting]
-        done = Indexed([], kept, [], left_out=[segment.name for segment in store.segments if segment not in full])
+        done = Summarized([], kept, [], left_out=[segment.name for segment in store.segments if segment not in full])
         with Meter(progress, sum(segment.size for segment in waiting), monotonic) as meter:
             for segment in waiting:
                 part = meter.part(segment.size)
@@ -145,7 +145,7 @@ class _Pass:
         self._made = BatchBuilder(self._columns, schema_of(properties), 0)
         self._texts = {name: TextCodes() for name in TEXTS}
 
-    def write(self, target: Target, done: Indexed) -> None:
+    def write(self, target: Target, done: Summarized) -> None:
         """Read the segment, and write its part."""
         segment = self._segment
         with storage_of(segment.uri).open(segment.uri) as file:
