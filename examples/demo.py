@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-import native_reader as nr
+import rmqstore
 import rmqstore_spark
 from native_reader.testing.spec import MIB, StoreSpec
 from native_reader.testing.store_writer import write_store
@@ -126,7 +126,7 @@ def a_deleted_topic(spark: SparkSession, store: Path, target: Path) -> None:
     saved = spark.read.parquet(str(target))
     saved.select("topic", "queue_id", "queue_offset", "tags", "msg_id", sf.length("body").alias("bytes")).orderBy("physical_offset").show(3)
     say(f"   {saved.count():,} messages recovered, all checksums correct")
-    run = nr.open(store).messages(topic=DEMO.deleted, columns="topic").run()
+    run = rmqstore.open(store).messages(topic=DEMO.deleted, columns="topic").run()
     rows = sum(len(batch) for batch in run)
     say(f"   for these {rows:,}, {run.report.bytes_read / MIB:.0f} of {DEMO.bytes // MIB} MiB were read: the bytes in no consume queue")
 
@@ -160,7 +160,7 @@ def main(folder: Path) -> None:
         spark = started(folder / "spark.log")
         java = spark._jvm.System.getProperty("java.version")
         details += [f"{spark.version}, Java {java}, Python {platform.python_version()}, {os.cpu_count()} cores"]
-    say(f"   kernel: {nr.kernel_info()}")
+    say(f"   kernel: {rmqstore.kernel_info()}")
     begun = time.perf_counter()
     what_is_in_it(spark, store)
     what_fills_the_disk(spark, store)

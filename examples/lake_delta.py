@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-import native_reader as nr
+import rmqstore
 import rmqstore_spark
 from rmqstore_spark.lag import is_up_to_date
 
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")
     given = parser.parse_args()
     try:
-        doubts = nr.open(given.store).messages(topic=given.topic).doubts()  # such as a topic that the store does not have
+        doubts = rmqstore.open(given.store).messages(topic=given.topic).doubts()  # such as a topic that the store does not have
         if doubts or Path(given.folder).is_file():
             parser.exit(2, f"{doubts[0] if doubts else f'{given.folder} is a file. Name a folder'}\n")
         ThreadPoolExecutor(1).submit(stream, given, Path(given.folder).absolute()).result()

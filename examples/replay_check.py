@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-import native_reader as nr
+import rmqstore
 
 Row = dict[str, Any]
 
 
-def committed(store: nr.Store, group: str, topic: str) -> dict[int, int]:
+def committed(store: rmqstore.Store, group: str, topic: str) -> dict[int, int]:
     """The offset of the group in each queue."""
     rows = store.groups(where=f"topic = '{topic}'").to_table().to_pylist()
     known = sorted({row["group"] for row in rows})
     if group not in known:
-        raise nr.OptionError(f"group '{group}' has no offset for '{topic}'. Groups that have one: {', '.join(known) or 'none'}")
+        raise rmqstore.OptionError(f"group '{group}' has no offset for '{topic}'. Groups that have one: {', '.join(known) or 'none'}")
     return {row["queue_id"]: row["committed"] for row in rows if row["group"] == group}
 
 
@@ -37,7 +37,7 @@ def counted(there: np.ndarray, first: int, end: int, reset: int | None) -> Row:
     return row | {"missing offsets": ", ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in missing)}
 
 
-def checked(store: nr.Store, topic: str, since: str | None, *, until: str | None, group: str | None, asked: list[int] | None) -> list[Row]:
+def checked(store: rmqstore.Store, topic: str, since: str | None, *, until: str | None, group: str | None, asked: list[int]) -> list[Row]:
     """One row for each queue. `asked`: a queue and the offsets that must be there; else all from the first one in the window."""
     where = "kind NOT IN ('prepared', 'rollback')"  # of brokers 4.0 to 4.2, in no queue
     if asked:
@@ -62,11 +62,11 @@ def main() -> None:
     parser.prog += " (see --help)"
     for name in ("store", "topic", "--since", "--until", "--group"):
         parser.add_argument(name)
-    parser.add_argument("--offsets", nargs=3, type=int, metavar=("QUEUE", "FIRST", "END"), dest="asked")
+    parser.add_argument("--offsets", nargs=3, type=int, metavar=("QUEUE", "FIRST", "END"), dest="asked", default=[])
     given = vars(parser.parse_args())
     try:
-        rows = checked(nr.open(given.pop("store")), **given)
-    except nr.StoreError as error:
+        rows = checked(rmqstore.open(given.pop("store")), **given)
+    except rmqstore.StoreError as error:
         parser.exit(2, f"{error}\n")
     for *numbers, offsets in [*map(list, rows[:1]), *(row.values() for row in rows)]:
         print("".join(f"{each:>9}" for each in numbers), "", offsets)

@@ -11,7 +11,7 @@ import logging
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-import native_reader as nr
+import rmqstore
 
 
 def ending(count: int) -> str:
@@ -20,7 +20,7 @@ def ending(count: int) -> str:
 
 def rescue(path: str, target: str | None = None) -> None:
     logging.getLogger("native_reader").setLevel(logging.ERROR)  # skipped bytes are printed below
-    store = nr.open(path)
+    store = rmqstore.open(path)
     segments = store.table("segments").to_table(jobs=4)
     summed = ("size", "records", "record_bytes", "damage_bytes", "unwritten_bytes", "stale_bytes")
     whole = {name: pc.sum(segments[name]).as_py() or 0 for name in summed}
@@ -61,7 +61,7 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         rescue(arguments.store, arguments.messages)
-    except nr.StoreError as error:
+    except rmqstore.StoreError as error:
         parser.exit(2, f"{error}\n")
 
 

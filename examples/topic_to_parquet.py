@@ -9,12 +9,12 @@ import argparse
 
 import pyarrow.parquet as pq
 
-import native_reader as nr
+import rmqstore
 
 
 def to_parquet(path: str, topic: str, file: str) -> int:
     """Write the topic to a file and verify all checksums; returns the number of messages."""
-    scan = nr.open(path).messages(topic=topic, verify_crc=True)
+    scan = rmqstore.open(path).messages(topic=topic, verify_crc=True)
     written = 0
     with pq.ParquetWriter(file, scan.schema, compression="zstd") as writer:
         for batch in scan.to_batches(jobs=4):
@@ -31,7 +31,7 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         print(f"{to_parquet(arguments.store, arguments.topic, arguments.file):,} messages of '{arguments.topic}' in {arguments.file}")
-    except nr.StoreError as error:
+    except rmqstore.StoreError as error:
         parser.exit(2, f"{error}\n")
 
 

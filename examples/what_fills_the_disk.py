@@ -10,12 +10,12 @@ import argparse
 import pyarrow as pa
 import pyarrow.compute as pc
 
-import native_reader as nr
+import rmqstore
 
 
 def by_topic(path: str) -> pa.Table:
     """Messages, bytes in the log, and first and last store time, by topic and kind."""
-    table = nr.open(path).messages(columns="topic,kind,record_size,inner_index,store_timestamp").to_table(jobs=4)
+    table = rmqstore.open(path).messages(columns="topic,kind,record_size,inner_index,store_timestamp").to_table(jobs=4)
     # Each message of an inner batch has the size of the whole record: count it only for the first message.
     first = pc.fill_null(pc.equal(table["inner_index"], 0), True)
     table = table.append_column("bytes", pc.if_else(first, table["record_size"], 0))
@@ -31,7 +31,7 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         topics = by_topic(arguments.store)
-    except nr.StoreError as error:
+    except rmqstore.StoreError as error:
         parser.exit(2, f"{error}\n")
     total = pc.sum(topics["bytes_sum"]).as_py() or 0
     print(f"{'bytes':>17} {'share':>6} {'messages':>12}  {'first':16} {'last':16} kind      topic")

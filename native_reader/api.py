@@ -54,7 +54,7 @@ class Store:
     """One or more stores: a snapshot of their files, taken by `open`.
 
     Examples:
-        >>> store = nr.open("store")
+        >>> store = rmqstore.open("store")
         >>> store.messages(topic="orders").count_rows()
         122
         >>> store.table("segments", columns="first_offset,size").head(2).to_pylist()
@@ -94,7 +94,7 @@ class Store:
         """Return each store as one of its own: `diagnose`, `report`, `rescue` and `repair` are about one store.
 
         Examples:
-            >>> [one.diagnose().findings for one in nr.open(["store"]).one_by_one()]
+            >>> [one.diagnose().findings for one in rmqstore.open(["store"]).one_by_one()]
             [[]]
         """
         found = []
@@ -115,7 +115,7 @@ class Store:
             OptionError: Two stores have the same name, or a path is not that of one store.
 
         Examples:
-            >>> list(nr.open("store").brokers({"store": "broker-a"}).values())
+            >>> list(rmqstore.open("store").brokers({"store": "broker-a"}).values())
             ['broker-a']
         """
         from native_reader.broker.identity import broker_names, configured_identity
@@ -283,7 +283,7 @@ class Store:
             OptionError: An option does not exist, or its value is invalid.
 
         Examples:
-            >>> check = nr.open("damaged").verify()
+            >>> check = rmqstore.open("damaged").verify()
             >>> sorted({finding["code"] for finding in check.to_table(jobs=2).to_pylist()})
             ['log-damage', 'log-truncated-by-start']
             >>> check.is_clean
@@ -313,7 +313,7 @@ class Store:
             >>> diagnosis = store.diagnose()
             >>> diagnosis.facts["commitlog"]["segments"], diagnosis.findings
             (4, [])
-            >>> nr.open("incomplete").diagnose().start.outcome
+            >>> rmqstore.open("incomplete").diagnose().start.outcome
             'better not'
         """
         from native_reader.doctor import diagnose
@@ -393,7 +393,7 @@ class Store:
             ExportError: A file cannot be written.
 
         Examples:
-            >>> rescued = nr.open("damaged").rescue("rescued")
+            >>> rescued = rmqstore.open("damaged").rescue("rescued")
             >>> rescued.is_whole, rescued.exported.rows
             (False, 246)
         """
@@ -449,7 +449,7 @@ class Store:
             ExportError: A file cannot be written.
 
         Examples:
-            >>> plan = nr.open("damaged").repair("new", dry_run=True).plan
+            >>> plan = rmqstore.open("damaged").repair("new", dry_run=True).plan
             >>> plan.messages, plan.lost_messages
             (246, 9)
         """
@@ -464,7 +464,7 @@ class Store:
         """Say why `repair` would refuse this store, as far as it shows without its log; None if nothing does.
 
         Examples:
-            >>> nr.open("damaged").repair_refusal() is None
+            >>> rmqstore.open("damaged").repair_refusal() is None
             True
         """
         from native_reader.repair.refused import why_refused
@@ -506,7 +506,7 @@ class Store:
             ExportError: A file cannot be written.
 
         Examples:
-            >>> nr.open("damaged").extract("only_orders", "orders", dry_run=True).plan.messages
+            >>> rmqstore.open("damaged").extract("only_orders", "orders", dry_run=True).plan.messages
             118
         """
         from native_reader.repair.records import Choices, Reading
@@ -622,11 +622,11 @@ def open(
         UnreadableError: A directory cannot be listed.
 
     Examples:
-        >>> import native_reader as nr
-        >>> store = nr.open("store")
+        >>> import rmqstore
+        >>> store = rmqstore.open("store")
         >>> store.messages(topic="orders", columns="queue_id,queue_offset,tags").head(1).to_pylist()
         [{'queue_id': 2, 'queue_offset': 0, 'tags': 'shipped'}]
-        >>> nr.open("stor")
+        >>> rmqstore.open("stor")
         Traceback (most recent call last):
         native_reader.errors.PathError: ...
     """
@@ -669,10 +669,10 @@ def diff(a: Store | LocalPath, b: Store | LocalPath, /, **options: Any) -> Diff:
         PathError: There is no store at a path.
 
     Examples:
-        >>> found = nr.diff("store", "damaged")
+        >>> found = rmqstore.diff("store", "damaged")
         >>> found.to_table().group_by("topic").aggregate([("topic", "count")]).sort_by("topic").to_pylist()[0]
         {'topic': 'orders', 'topic_count': 4}
-        >>> nr.diff("store", "store").to_table().num_rows
+        >>> rmqstore.diff("store", "store").to_table().num_rows
         0
     """
     from native_reader.compare import Diff

@@ -39,7 +39,7 @@ class Diagnosis:
     Names of options in the texts are marked: `errors.spelled`.
 
     Examples:
-        >>> found = nr.open("damaged").diagnose()
+        >>> found = rmqstore.open("damaged").diagnose()
         >>> found.has_gaps, len(found.facts)
         (False, 6)
     """

@@ -30,8 +30,8 @@ class StoreError(Exception):
 
     Examples:
         >>> try:
-        ...     nr.open("stor")
-        ... except nr.StoreError as error:
+        ...     rmqstore.open("stor")
+        ... except rmqstore.StoreError as error:
         ...     print(type(error).__name__)
         PathError
     """
@@ -58,7 +58,7 @@ class PathError(StoreError, FileNotFoundError):
     """The path is not a store.
 
     Examples:
-        >>> nr.open("stor")
+        >>> rmqstore.open("stor")
         Traceback (most recent call last):
         native_reader.errors.PathError: .../stor does not exist. Did you mean 'store'?
     """
@@ -108,7 +108,7 @@ class StoreDamaged(StoreError, ValueError):
     """A store has damaged bytes.
 
     Examples:
-        >>> damaged = nr.open("damaged")
+        >>> damaged = rmqstore.open("damaged")
         >>> damaged.messages().count_rows()
         Traceback (most recent call last):
         native_reader.errors.StoreDamaged: ...
@@ -124,7 +124,7 @@ class DataLoss(StoreError, OSError):
         is_file_gone: Whether a whole file disappeared after planning.
 
     Examples:
-        >>> incomplete = nr.open("incomplete")
+        >>> incomplete = rmqstore.open("incomplete")
         >>> incomplete.messages().count_rows()
         Traceback (most recent call last):
         native_reader.errors.DataLoss: ...
@@ -142,7 +142,7 @@ class SplitError(StoreError, RuntimeError):
         >>> scan = store.messages()
         >>> try:
         ...     rows = scan.count_rows()
-        ... except nr.SplitError:  # one split for each segment has no boundary inside
+        ... except rmqstore.SplitError:  # one split for each segment has no boundary inside
         ...     rows = store.messages(max_partition_bytes="1g").count_rows()
     """
 
@@ -153,7 +153,7 @@ class UnreadableError(StoreError, OSError):
     Examples:
         >>> try:
         ...     rows = store.messages().count_rows()
-        ... except nr.UnreadableError as error:
+        ... except rmqstore.UnreadableError as error:
         ...     print("Replace the disk" if error.is_of_disk else error)
     """
 

@@ -71,7 +71,7 @@ class KernelInfo(NamedTuple):
         reason: Why this one runs.
 
     Examples:
-        >>> name, version, reason = nr.kernel_info()
+        >>> name, version, reason = rmqstore.kernel_info()
         >>> (version is None) == (name == "numpy")
         True
     """
@@ -91,7 +91,7 @@ def kernel_info() -> KernelInfo:
         OptionError: RMQSTORE_KERNEL has an unknown value, or demands a kernel that cannot be used.
 
     Examples:
-        >>> nr.kernel_info().name in ("compiled", "numpy")
+        >>> rmqstore.kernel_info().name in ("compiled", "numpy")
         True
     """
     return chosen(environ.get(_VARIABLE, ""))[1]

@@ -58,7 +58,7 @@ class Scan(Lazy):
     `pyarrow.table(scan)`, `polars.DataFrame(scan)` and `duckdb.sql("from scan")` read it, too.
 
     Examples:
-        >>> scan = nr.open("store").messages(topic="orders", columns="queue_id,tags")
+        >>> scan = rmqstore.open("store").messages(topic="orders", columns="queue_id,tags")
         >>> scan.count_rows()
         122
         >>> import pyarrow
@@ -187,7 +187,7 @@ class Scan(Lazy):
             StoreError: As for `plan`; and as for `to_batches`, while the result is iterated.
 
         Examples:
-            >>> run = nr.open("damaged").messages(mode="DROPMALFORMED").run()
+            >>> run = rmqstore.open("damaged").messages(mode="DROPMALFORMED").run()
             >>> rows = sum(batch.num_rows for batch in run)
             >>> [damage.reason for damage in run.report.damage]
             ['lengths']
@@ -326,7 +326,7 @@ class TableScan(Lazy):
     """Rows of a table other than `messages` that have not been read yet. The ends of the logs are determined on first use.
 
     Examples:
-        >>> scan = nr.open("store").table("segments", columns="first_offset,size")
+        >>> scan = rmqstore.open("store").table("segments", columns="first_offset,size")
         >>> scan.head(1).to_pylist()
         [{'first_offset': 0, 'size': 32768}]
     """

@@ -57,7 +57,7 @@ class Summarized:
         bytes_written: The bytes of the files that were written.
 
     Examples:
-        >>> nr.open("store").summarize("summary").written
+        >>> rmqstore.open("store").summarize("summary").written
         ['00000000000000000000', '00000000000000032768', '00000000000000065536']
     """
 

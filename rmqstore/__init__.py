@@ -1,1 +1,85 @@
-"""The command `rmqstore` and its page: `native_reader` for operators. They ask the engine and print what it returns."""
+"""Tables from the files of an Apache RocketMQ store, without a running broker: `rmqstore.open("/data/store").messages()`.
+
+This is the public API. The engine, `native_reader`, is imported with the first of its names, so that the command starts without it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from native_reader import (
+        Arrivals,
+        DataLoss,
+        Diagnosis,
+        Diff,
+        Explanation,
+        Exported,
+        ExportError,
+        Facts,
+        KernelInfo,
+        OptionError,
+        PathError,
+        PredicateError,
+        Progress,
+        Repaired,
+        RepairError,
+        Rescued,
+        Run,
+        Scan,
+        SchemaError,
+        SplitError,
+        Store,
+        StoreDamaged,
+        StoreError,
+        Summarized,
+        UnreadableError,
+        UseError,
+        Verification,
+        diff,
+        kernel_info,
+        open,
+    )
+
+__all__ = [
+    "Arrivals",
+    "DataLoss",
+    "Diagnosis",
+    "Diff",
+    "Explanation",
+    "ExportError",
+    "Exported",
+    "Facts",
+    "KernelInfo",
+    "OptionError",
+    "PathError",
+    "PredicateError",
+    "Progress",
+    "RepairError",
+    "Repaired",
+    "Rescued",
+    "Run",
+    "Scan",
+    "SchemaError",
+    "SplitError",
+    "Store",
+    "StoreDamaged",
+    "StoreError",
+    "Summarized",
+    "UnreadableError",
+    "UseError",
+    "Verification",
+    "diff",
+    "kernel_info",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    import native_reader
+
+    return getattr(native_reader, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

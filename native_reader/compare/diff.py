@@ -28,7 +28,7 @@ class Diff(Lazy):
     `counts`, `parted_at`, `is_same` and `lines` are about the last use: read the rows first.
 
     Examples:
-        >>> found = nr.diff("store", "damaged")
+        >>> found = rmqstore.diff("store", "damaged")
         >>> found.to_table().num_rows, found.is_same, found.parted_at
         (9, False, None)
         >>> print(*found.lines(), sep="\\n")

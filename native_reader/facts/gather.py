@@ -86,7 +86,7 @@ class Facts:
     """The facts. A `Problem` says why a part could not be read; `findings` is None if they were not asked for.
 
     Examples:
-        >>> facts = nr.open("damaged").report()
+        >>> facts = rmqstore.open("damaged").report()
         >>> facts.is_clean, facts.damaged_bytes > 0
         (False, True)
     """

@@ -37,10 +37,10 @@ class Repaired:
         warnings: What the check of the new store says about files that were copied as they are.
 
     Examples:
-        >>> repaired = nr.open("damaged").repair("repaired")
+        >>> repaired = rmqstore.open("damaged").repair("repaired")
         >>> repaired.is_whole, repaired.plan.messages
         (False, 246)
-        >>> nr.open("repaired").verify().to_table(), nr.open("repaired").messages().count_rows() >= 246
+        >>> rmqstore.open("repaired").verify().to_table(), rmqstore.open("repaired").messages().count_rows() >= 246
         (...True)
     """
 

@@ -54,7 +54,7 @@ class Rescued:
         older: How many records queues name from before the log: they expired or were removed.
 
     Examples:
-        >>> nr.open("store").rescue("whole").is_whole
+        >>> rmqstore.open("store").rescue("whole").is_whole
         True
     """
 

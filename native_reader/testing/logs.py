@@ -39,7 +39,7 @@ class CommitLog:
         >>> Path("small/commitlog").mkdir(parents=True)
         >>> for name, content in log.files().items():
         ...     size = Path("small/commitlog", name).write_bytes(content)
-        >>> nr.open("small").messages(columns="topic,body").to_table().to_pylist()
+        >>> rmqstore.open("small").messages(columns="topic,body").to_table().to_pylist()
         [{'topic': 'orders', 'body': b'paid'}]
     """
 

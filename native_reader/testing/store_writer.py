@@ -240,7 +240,7 @@ def write_store(path: str | os.PathLike[str], spec: StoreSpec | None = None, pro
         >>> written = write_store("written", StoreSpec(bytes=64 << 10, mapped_file_size_commit_log=32 << 10, index=False))
         >>> written.segments
         2
-        >>> nr.open("written").messages().count_rows() == written.records
+        >>> rmqstore.open("written").messages().count_rows() == written.records
         True
     """
     root = Path(path)

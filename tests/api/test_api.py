@@ -12,6 +12,7 @@ import pytest
 from support.stores import ZERO, files_of, in_memory, log_of, message
 
 import native_reader as nr
+import rmqstore
 from native_reader.columns.spec import ColumnSpec
 from native_reader.tables import TABLES
 from native_reader.tables.table import Table
@@ -366,7 +367,11 @@ def test_several_stores_are_one_table():
 
 def test_the_public_names():
     assert {"open", "Store", "Scan", "Run", "Explanation"} <= set(nr.__all__)
-    assert all(hasattr(nr, name) for name in nr.__all__)
+    assert rmqstore.__all__ == nr.__all__
+    assert [getattr(rmqstore, name) for name in rmqstore.__all__] == [getattr(nr, name) for name in nr.__all__]
+    assert {*nr.__all__} <= {*dir(rmqstore)}
+    with pytest.raises(AttributeError, match="module 'rmqstore' has no attribute 'opne'"):
+        rmqstore.opne  # noqa: B018
 
 
 def test_a_table_that_needs_no_ends_of_logs_opens_no_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ def test_an_entry_of_the_table_is_about_a_block(entry: LeftOut) -> None:
 
 _DAMAGE = """
 from pathlib import Path
-import native_reader as nr
+import rmqstore
 min(Path("data/store/commitlog").iterdir()).write_bytes(bytes(1 << 20))
 """
 
@@ -97,10 +97,10 @@ min(Path("data/store/commitlog").iterdir()).write_bytes(bytes(1 << 20))
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ("```python\nnr.open('data/store')\n```", "name 'nr' is not defined"),
-        ("```python\nimport native_reader as nr\nnr.open('/data/stor')\n```", "does not exist"),
-        ("```python\nimport native_reader as nr\n```\n```python\nnr.open('/data/store').messages(limt=1)\n```", "limt"),
-        (f"```python\n{_DAMAGE}nr.open('/data/store').messages()\n```", "found zeros"),
+        ("```python\nrmqstore.open('data/store')\n```", "name 'rmqstore' is not defined"),
+        ("```python\nimport rmqstore\nrmqstore.open('/data/stor')\n```", "does not exist"),
+        ("```python\nimport rmqstore\n```\n```python\nrmqstore.open('/data/store').messages(limt=1)\n```", "limt"),
+        (f"```python\n{_DAMAGE}rmqstore.open('/data/store').messages()\n```", "found zeros"),
         ("```python\nprint(1)\n```\n\n```text\n2\n```", "a page:8"),
         ("```bash\nrmqstore doctor /data/stor\n```", "exit code 3"),
         ("```bash\nrmqstore doctor /data/stor | cat\n```", "exit code 3"),
@@ -118,6 +118,6 @@ def test_a_wrong_block_is_detected(wrong: str, why: str, store: Path, tmp_path: 
 
 
 def test_a_right_page_is_accepted(store: Path, tmp_path: Path) -> None:
-    count = "print(nr.open('/data/store').messages().count_rows() > 0)"
-    text = f"```python\nimport native_reader as nr\n```\n\n```python\n{count}\n```\n\n```text\nTrue\n```\n"
+    count = "print(rmqstore.open('/data/store').messages().count_rows() > 0)"
+    text = f"```python\nimport rmqstore\n```\n\n```python\n{count}\n```\n\n```text\nTrue\n```\n"
     Walk(Places(home("a page", store, tmp_path))).go(kept(blocks_of("a page", text)))

@@ -17,6 +17,7 @@ from support.golden import unpack
 from support.own_stores import STORES
 
 import native_reader as nr
+import rmqstore
 import rmqstore_spark
 from native_reader import testing
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
@@ -191,7 +192,7 @@ def test_every_file_that_is_named_exists(name: str) -> None:
 def test_the_api_page_has_every_public_name() -> None:
     shown = re.findall(r"^::: ([\w.]+)$", (HERE / "docs/api.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(set(shown)) == len(shown)
-    public = {f"{package.__name__}.{name}" for package in (nr, rmqstore_spark, testing) for name in package.__all__}
+    public = {f"{package.__name__}.{name}" for package in (rmqstore, rmqstore_spark, testing) for name in package.__all__}
     assert public <= set(shown)
 
 

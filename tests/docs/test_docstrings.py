@@ -1,4 +1,4 @@
-"""The docstrings of public names: complete, and their examples run. `help(nr.open)` is often the first page that a user reads."""
+"""The docstrings of public names: complete, and their examples run. `help(rmqstore.open)` is often the first page that a user reads."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
-import native_reader as nr
+import rmqstore
 import rmqstore_spark
 from native_reader import api, rescue, testing
 
 PUBLIC = {
-    f"{package.__name__}.{name}": getattr(package, name) for package in (nr, rescue, rmqstore_spark, testing) for name in package.__all__
+    f"{package.__name__}.{name}": getattr(package, name)
+    for package in (rmqstore, rescue, rmqstore_spark, testing)
+    for name in package.__all__
 }
 PUBLIC["native_reader.api.TableScan"] = api.TableScan
 SPARK = "rmqstore_spark.register"
@@ -67,7 +69,7 @@ def test_examples_run(name: str, stores: Path, tmp_path: Path, monkeypatch: pyte
         (tmp_path / folder).symlink_to(stores / folder)
     monkeypatch.chdir(tmp_path)
     text = inspect.getdoc(DOCUMENTED[name])
-    example = doctest.DocTestParser().get_doctest(text or "", {"nr": nr, "store": nr.open("store")}, name, None, None)
+    example = doctest.DocTestParser().get_doctest(text or "", {"rmqstore": rmqstore, "store": rmqstore.open("store")}, name, None, None)
     printed: list[str] = []
     doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=printed.append)
     assert example.examples

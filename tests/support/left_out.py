@@ -29,7 +29,7 @@ LEFT_OUT = (
     LeftOut("README.md", "$ rmqstore repair crashed", by=_CLI),
     *(
         LeftOut("README.md", begins, by=_README)
-        for begins in ("python -m native_reader.testing build/example", "import native_reader as nr\n\nscan", "{'queue_id': 1")
+        for begins in ("python -m native_reader.testing build/example", "import rmqstore\n\nscan", "{'queue_id': 1")
     ),
     LeftOut("README.zh.md", "", "has the code of README.md; tests/docs/test_blocks.py compares them"),
     LeftOut("CONTRIBUTING.md", "git clone", _ENVIRONMENT),
@@ -41,7 +41,7 @@ LEFT_OUT = (
     LeftOut("docs/demo.md", " ✓ build/demo", by="tests/spark/test_demo.py"),
     LeftOut("docs/export.md", "orders-2026/", by="tests/docs/test_blocks.py"),
     LeftOut("docs/filters.md", "python -m native_reader.testing build/filters", by=_README),
-    LeftOut("docs/filters.md", "import native_reader as nr\n\nstore = ", by=_README),
+    LeftOut("docs/filters.md", "import rmqstore\n\nstore = ", by=_README),
     LeftOut("docs/filters.md", "messages where topic", by=_README),
     LeftOut("docs/filters.md", "rocketmq-store: file:", "needs 412 GiB; tests/spark/test_spark_process.py asserts its words"),
     LeftOut("docs/install.md", "pipx install", _NETWORK),
@@ -68,7 +68,7 @@ LEFT_OUT = (
     LeftOut("docs/notebooks.md", "notebooks-venv/bin/python .ci", _NOTEBOOKS),
     *(
         LeftOut("docs/recipes.md", begins, by=_RECIPES)
-        for begins in ("import native_reader", "read(", "store.", "damaged.", "where = ", "hours = ", "stream = ", "part = ")
+        for begins in ("import rmqstore", "read(", "store.", "damaged.", "where = ", "hours = ", "stream = ", "part = ")
     ),
     LeftOut("docs/recipes.md", "$ rmqstore", by=_CLI),
     LeftOut("docs/recipes.md", "rmqstore tail -f", "follows until it is stopped; tests/cli/test_signals.py does that"),
