@@ -22,7 +22,7 @@ from native_reader.storage.configured import paths_that_count
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import LocalPath, text_of, texts_of
 from native_reader.storage.paths import uri_of
-from native_reader.storage.s3 import Access, is_remote, use
+from native_reader.storage.remote import Access, is_remote, use
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.tar import TAR
 from native_reader.tables import TABLE_NAMES, TABLES

@@ -12,7 +12,7 @@ from native_reader.errors import OptionError, option_name
 from native_reader.predicate.patterns import java_regex
 from native_reader.predicate.sql import moment_zone
 from native_reader.storage.local import text_of
-from native_reader.storage.s3 import FS_NAMES, Access
+from native_reader.storage.remote import Access, fs_names
 
 _EXAMPLE = '{"orders": {"0": 100, "1": 250}}'
 _EARLIEST, _LATEST = -2, -1
@@ -130,7 +130,7 @@ TEXTS = ValueType("names, separated by commas", _parse_texts, texts)
 KEYS = ValueType("text", _parse_text, texts)
 TAGS = ValueType("text", _parse_text, _tags)
 PATTERN = ValueType("a regular expression", _parse_text, _pattern)
-ACCESS = ValueType(", ".join(f"`{name}`" for name in FS_NAMES), _parse_access, lambda name, value: Access(value))
+ACCESS = ValueType(", ".join(f"`{name}`" for name in fs_names()), _parse_access, lambda name, value: Access(value))
 FLAG = ValueType("`true`, `false`", _parse_flag, flag)
 TIME = ValueType("a time", _parse_time, lambda name, value: value)
 """Checked together with `time_zone`, when the predicate is made."""

@@ -13,7 +13,7 @@ from support.stores import files_of, log_of, on_disk
 
 from native_reader.columns.schema import COLUMNS
 from native_reader.errors import StoreError
-from native_reader.storage.s3 import FS_NAMES
+from native_reader.storage.remote import fs_names
 from native_reader.tables import TABLE_NAMES
 from rmqstore_spark.source import RocketmqStore
 
@@ -69,7 +69,7 @@ REFUSED = {
     "maxOffsetsPerTrigger=0": "OptionError: maxOffsetsPerTrigger must be an integer from 1 to 9223372036854775807, not 0",
     "tail=flush": "OptionError: tail must be one of available, flushed, confirmed, all, not 'flush'. Did you mean 'flushed'?",
     "fs.s3a.endpoint=x": "OptionError: the option fs.s3a.endpoint is not supported. Did you mean 'fs.endpoint_override'? "
-    f"Supported: {', '.join(f'fs.{name}' for name in FS_NAMES)}",
+    f"Supported: {', '.join(f'fs.{name}' for name in fs_names())}",
     "fs.region=x": "OptionError: fs options need a path of object storage, such as s3://bucket/store",
 }  # fmt: skip
 

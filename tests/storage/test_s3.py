@@ -23,7 +23,8 @@ from support.stores import ZERO, files_of, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.storage import S3Storage, pieces, storage_of
-from native_reader.storage.s3 import FS_NAMES, SCHEMES, Access
+from native_reader.storage.remote import Access, fs_names
+from native_reader.storage.s3 import SCHEMES
 from native_reader.tables import TABLES
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
@@ -81,7 +82,7 @@ def test_a_queue_that_is_copied_later_is_listed_after_a_while(bucket: Bucket, mo
     bucket.put(f"store/consumequeue/first/0/{ZERO}", b"one")
     assert [entry.name for entry in storage.list(queues)] == ["first"]
     bucket.put(f"store/consumequeue/second/0/{ZERO}", b"two")
-    monkeypatch.setattr("native_reader.storage.s3.monotonic", lambda: later)
+    monkeypatch.setattr("native_reader.storage.remote.monotonic", lambda: later)
     assert [entry.name for entry in storage.list(queues)] == ["first", "second"]
     assert [entry.name for entry in storage.list(f"{queues}/second/0")] == [ZERO]
 
@@ -270,7 +271,7 @@ def test_a_wrong_option_names_the_nearest(bucket: Bucket) -> None:
     ):
         with pytest.raises(nr.OptionError) as raised:
             opened(bucket, **{given: SECRET})
-        known = ", ".join(f"fs.{name}" for name in FS_NAMES)
+        known = ", ".join(f"fs.{name}" for name in fs_names())
         assert str(raised.value) == f"the option fs.{given} is not supported. Did you mean 'fs.{near}'? Supported: {known}"
 
 

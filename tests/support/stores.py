@@ -14,7 +14,7 @@ import pytest
 
 import native_reader as nr
 from native_reader.storage import Storage, storage_of
-from native_reader.storage.s3 import use
+from native_reader.storage.remote import use
 from native_reader.testing.logs import CommitLog, Framing
 from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import Message, pack_properties
