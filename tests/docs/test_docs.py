@@ -105,12 +105,6 @@ def test_spark_accepts_every_option_of_the_engine() -> None:
     assert {*described, *inspect.signature(nr.open).parameters} <= known
 
 
-@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
-def test_the_numbers_of_columns_are_right(name: str) -> None:
-    text = (HERE / name).read_text(encoding="utf-8")
-    assert {int(number) for number in re.findall(r"(\d+) (?:columns|列)", text)} == {len(COLUMNS), len(projected(None))}
-
-
 RECOVERY_MD, TABLES_MD, VERIFY_MD = "docs/recovery.md", "docs/tables.md", "docs/verify.md"
 
 

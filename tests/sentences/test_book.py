@@ -11,6 +11,7 @@ from string import Formatter
 
 import pytest
 
+from native_reader.doctor import SIGNS
 from native_reader.layout.kinds import KINDS
 from native_reader.plan.lost import NOT_THERE
 from native_reader.records.damages import ANOMALIES, REASONS
@@ -58,7 +59,7 @@ def test_every_name_has_its_sentence() -> None:
     assert {f"reason {each}" for each in (*REASONS, *NOT_THERE)} <= BOOK.keys()
     assert {f"kind {each}" for each in KINDS} <= BOOK.keys()
     assert {f"start {each}" for each in REASONS_OF_STARTS} <= BOOK.keys()
-    assert ANOMALIES.keys() <= BOOK.keys()
+    assert ANOMALIES.keys() | {sign for *_, sign in SIGNS} <= BOOK.keys()
 
 
 def said(tree: ast.AST) -> Iterator[str]:
