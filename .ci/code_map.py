@@ -38,7 +38,7 @@ FOLDERS = (
     *("rmqstore_spark", "pyspark_rmqstore", "rmqstore", "rmqstore/cli", "rmqstore/report"),
     *("kernel/src", "tests/support", ".ci"),
 )
-"""In the order of the page: the engine from its lowest layer up, its faces, what is around it."""
+"""In the order of the page: the engine from its lowest layer up, what users call, what is around it."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The door: opens stores. All that the program can do begins with a `Store`."""
+"""The API: `open`, and the methods of `Store`."""
 
 from __future__ import annotations
 
@@ -453,12 +453,12 @@ class Store:
             >>> plan.messages, plan.lost_messages
             (246, 9)
         """
-        from native_reader.repair.records import CRCS, Choices, Reading
+        from native_reader.repair.records import CRCS, Choices, ReadSettings
         from native_reader.repair.repair import repair
 
         choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), flag("single", single))
-        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
-        return repair(self._one("a repair"), path, how, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
+        settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
+        return repair(self._one("a repair"), path, settings, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
     def repair_refusal(self) -> str | None:
         """Say why `repair` would refuse this store, as far as it shows without its log; None if nothing does.
@@ -509,12 +509,12 @@ class Store:
             >>> rmqstore.open("damaged").extract("only_orders", "orders", dry_run=True).plan.messages
             118
         """
-        from native_reader.repair.records import Choices, Reading
+        from native_reader.repair.records import Choices, ReadSettings
         from native_reader.repair.repair import repair
 
         choices = Choices(topics=tuple(dict.fromkeys(texts("topic", topic))))
-        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
-        return repair(self._one("an extract"), path, how, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
+        settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
+        return repair(self._one("an extract"), path, settings, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
     def summarize(self, /, path: LocalPath, *, progress: Watch = False, max_read_rate: int | str | None = None) -> Summarized:
         """Write a summary of all full segments to a folder outside the store, for those who ask more than once: `messages(summary=path)`.

@@ -204,7 +204,7 @@ def _printable(text: str) -> str:
 
 
 def option_name(name: str, value: bool | None = None) -> str:
-    """The name of an option, or `name=value`, in an error text; marked, so that each face can spell it."""
+    """The name of an option, or `name=value`, in an error text; marked, so that the command and Spark write it in their own way."""
     return f"\x0e{name}\x0f" if value is None else f"\x0e{name}={value}\x0f"
 
 

@@ -19,12 +19,12 @@ from native_reader.export.account import Exported
 from native_reader.export.run import WantedExport, export
 from native_reader.frames.lazy import Lazy
 from native_reader.options import MessageOptions
-from native_reader.plan.doubts import check_topics, doubts_of, log_doubts
 from native_reader.plan.ends import find_ends
 from native_reader.plan.explain import Explanation
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import Plan, StoreRead, whole_reads
 from native_reader.plan.planner import plan_opening, plan_reads
+from native_reader.plan.unknown_names import check_topics, doubts_of, log_doubts
 from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
 from native_reader.scan.progress import Watch

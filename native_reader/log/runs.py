@@ -83,7 +83,7 @@ def _runs_in(records: Records, starts: Index, sizes: Index) -> NDArray[np.int64]
     return np.stack([starts[firsts], ends[lasts], starts[lasts], times[lasts], np.maximum.reduceat(times, firsts)])
 
 
-def surely_until(store: StoreFiles, max_record_bytes: int, *, past_unreadable: bool = False) -> int | None:
+def known_extent(store: StoreFiles, max_record_bytes: int, *, past_unreadable: bool = False) -> int | None:
     """An offset at or before the end of the log, between two records; None if that takes more than a little reading."""
     live = is_live(store.uri)
     for segment in reversed(store.segments):

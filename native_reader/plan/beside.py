@@ -56,7 +56,7 @@ def sides_of(store: StoreFiles, end: int, stale: int, planning: Planning) -> Sid
 
 def compared_sides(store: StoreFiles, end: int, stale: int, planning: Planning) -> Sides | None:
     """The same, to compare records with while they are read; None beside a running broker, whose queues are behind the log."""
-    # Only what is missing in queues depends on the configuration, and a read warns of parts of it.
+    # The configuration only tells what queues lack, and a read of it logs warnings.
     return None if is_live(store.uri) else replace(sides_of(store, end, stale, planning), config=None)
 
 

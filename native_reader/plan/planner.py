@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from native_reader.log.runs import surely_until
+from native_reader.log.runs import known_extent
 from native_reader.log.tail import ALL, AVAILABLE
 from native_reader.plan.beside import compared_sides
 from native_reader.plan.ends import find_ends
@@ -103,7 +103,7 @@ def plan_opening(stores: Sequence[StoreFiles], predicate: Predicate, planning: P
     if not stores or planning.compares or planning.tail not in (AVAILABLE, ALL) or may_use_index(predicate):
         return None
     first = stores[0]
-    until = surely_until(first, planning.max_record_bytes, past_unreadable=planning.lenient)
+    until = known_extent(first, planning.max_record_bytes, past_unreadable=planning.lenient)
     # In a log of one segment, the first bytes rarely have messages of the wanted time.
     if until is None or (until < first.segments[0].end and mentions(predicate, "store_timestamp")):
         return None

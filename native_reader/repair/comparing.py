@@ -100,15 +100,15 @@ _ROOM = 2
 class Copies:
     """Segments in the new store that are as in the old one. `folder`: of the new log."""
 
-    def __init__(self, beside: disk.Beside, folder: str) -> None:
-        self.beside, self._folder = beside, folder
+    def __init__(self, background: disk.Background, folder: str) -> None:
+        self.background, self._folder = background, folder
         self._begun: dict[int, Future[None]] = {}
 
     def begin(self, files: StoreFiles) -> None:
         """Begin to copy all segments, if there is much room."""
         sources = {each.base: local_path(each.uri) for each in files.segments}
         if disk.free_bytes(self._folder) >= _ROOM * sum(map(disk.data_bytes, sources.values())):
-            self._begun = {base: self.beside.write(_copied, source, self.path(base)) for base, source in sources.items()}
+            self._begun = {base: self.background.write(_copied, source, self.path(base)) for base, source in sources.items()}
 
     def path(self, base: int) -> str:
         """Where a segment is in the new store."""
@@ -125,7 +125,7 @@ class Copies:
         """Remove the segments that the new log does not have, once it has all others."""
         for base, copying in self._begun.items():
             copying.result()
-            self.beside.remove(self.path(base)).result()
+            self.background.remove(self.path(base)).result()
 
     def bytes(self) -> int:
         """How much room of the disk they take by now, at least."""

@@ -153,7 +153,7 @@ def flush_one(path: str) -> None:
     _flushed_and_closed(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
 
 
-class Beside:
+class Background:
     """Writes files in a thread, in order, and begins to flush each in another: a disk writes while the processor reads and compares."""
 
     def __init__(self) -> None:

@@ -51,8 +51,8 @@ def named_end(survey: Survey, until: int) -> int:
     """The end of the last record after the log that its queue names. `until`: what several entries confirm."""
     end = survey.end
     for queue in survey.queues.values():
-        if queue.old is not None and until > survey.end:
-            entries = queue.old.read(max(queue.old.begin, queue.runs[-1].stop if queue.runs else 0), queue.old.stop)
+        if queue.before is not None and until > survey.end:
+            entries = queue.before.read(max(queue.before.begin, queue.runs[-1].stop if queue.runs else 0), queue.before.stop)
             ends = entries["offset"].astype(np.int64) + entries["size"]
             known = is_written(entries) & (entries["offset"] >= survey.end) & (ends <= until)
             end = max(end, int(ends[known].max(initial=end)))
@@ -85,7 +85,7 @@ def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset], *, e
 
 def _may_have_ended_later(queue: Survivors, holes: Numbers, stop: int) -> bool:
     """Whether lost bytes after the last survivor of a queue without files have room for all messages before `stop`."""
-    if queue.old is not None or not queue.runs:
+    if queue.before is not None or not queue.runs:
         return False
     after = holes[holes[:, 0] > queue.runs[-1].last]
     return stop - queue.runs[-1].stop <= int((after[:, 1] - after[:, 0]).sum()) // SMALLEST_RECORD
@@ -106,7 +106,7 @@ def _check_order(key: tuple[str, int], queue: Survivors) -> None:
 
     Without files, only the later messages of a topic count that was created again.
     """
-    if queue.old is None:
+    if queue.before is None:
         begins = [number for number, run in enumerate(queue.runs) if run.first == 0]
         queue.keep_from(begins[-1] if begins else 0)
     for before, after in pairwise(queue.runs):
@@ -118,7 +118,7 @@ def _parts(
     key: tuple[str, int], queue: Survivors, shape: LogShape, holes: Numbers, committed: int
 ) -> Iterator[tuple[Numbers, NDArray[np.void]]]:
     """The lost slots of a queue, and what its files have there: before, between and after the survivors, and what groups passed."""
-    runs, old, stop = queue.runs, queue.old, queue.runs[-1].stop if queue.runs else 0
+    runs, old, stop = queue.runs, queue.before, queue.runs[-1].stop if queue.runs else 0
     room = sum(hole.stop - hole.start for hole in shape.holes) // SMALLEST_RECORD
 
     def every(first: int, end: int) -> tuple[Numbers, NDArray[np.void]]:

@@ -20,9 +20,9 @@ from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Mask, Numbers
 from native_reader.repair.kept_keys import KeptKeys, indexed
-from native_reader.repair.records import Reading, Records
+from native_reader.repair.records import ReadSettings, Records
 from native_reader.repair.refusals import BATCHES, refusal
-from native_reader.scan.read import Reading as SplitReading
+from native_reader.scan.read import Reading
 from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.store import StoreFiles
@@ -57,14 +57,14 @@ class Numbering:
 class MarkedLog:
     """Reads the whole records of a store that a repair keeps."""
 
-    def __init__(self, files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> None:
-        options, self._numbering, self._kept = how.options(("delay_level",)), Numbering(), kept
-        self.scan = how.scan(files, ("delay_level",))
-        delays = np.array((0, *(how.sizes or FileSizes()).delays), np.int64)
+    def __init__(self, files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = None) -> None:
+        options, self._numbering, self._kept = settings.options(("delay_level",)), Numbering(), kept
+        self.scan = settings.scan(files, ("delay_level",))
+        delays = np.array((0, *(settings.sizes or FileSizes()).delays), np.int64)
         reading = partial(_MarkedSplit, self._numbering, delays, None if kept is None else kept.with_tags)
         # To compare what is read takes as long as to read it, in one thread more. Of a rate, each reader has its share.
-        readers = how.jobs if how.max_read_rate is not None else max(how.jobs - 1, 1)
-        self.run = Run(self.scan.plan(), options.projection(), readers, progress=how.progress, reading=reading, ahead=_AHEAD)
+        readers = settings.jobs if settings.max_read_rate is not None else max(settings.jobs - 1, 1)
+        self.run = Run(self.scan.plan(), options.projection(), readers, progress=settings.progress, reading=reading, ahead=_AHEAD)
 
     @property
     def queues(self) -> list[tuple[str, int]]:
@@ -94,7 +94,7 @@ def _joined(pieces: list[Records]) -> Records:
     return Records._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
 
 
-class _MarkedSplit(SplitReading):
+class _MarkedSplit(Reading):
     """The records of a split. A batch has the fields of `Records`. `with_tags`: whether keys have those of tags; None for no keys."""
 
     def __init__(self, numbering: Numbering, delays: Numbers, with_tags: bool | None, *arguments: Any) -> None:

@@ -25,7 +25,7 @@ from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.log_shape import LogShape, Moved, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
-from native_reader.repair.records import Choices, Reading
+from native_reader.repair.records import Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import is_controlled, refuse_kinds, refuse_topics
 from native_reader.repair.survey import WANTED, Run, Survey, Survivors
@@ -42,7 +42,7 @@ class NewQueue:
 
     topic: str
     queue_id: int
-    old: Survivors
+    survivors: Survivors
     wanted: NDArray[np.void]
     lost: NDArray[np.void]
     stop: int
@@ -118,7 +118,7 @@ class RepairPlan:
     @property
     def bytes_to_write(self) -> int:
         """How large the files of the new store are, at most."""
-        queues = [() if queue.old is None else queue.old.files for queue in self.survey.queues.values()]
+        queues = [() if queue.before is None else queue.before.files for queue in self.survey.queues.values()]
         of_queues = sum(self.units * QUEUE_ENTRY.itemsize * max(1, len(files)) for files in queues)
         of_index = sum(file.size for file in index_files(self.files.index))
         return self.shape.stop - self.shape.begin + of_queues + of_index
@@ -126,7 +126,7 @@ class RepairPlan:
     @property
     def bytes_needed(self) -> int:
         """How much of them needs room on the disk: holes of files stay holes."""
-        queues = [file.uri for queue in self.survey.queues.values() if queue.old is not None for file in queue.old.files]
+        queues = [file.uri for queue in self.survey.queues.values() if queue.before is not None for file in queue.before.files]
         copied = sum(disk.data_bytes(local_path(uri)) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
         copied += 0 if self.moved is None else int(self.moved.sizes.sum())
         entries = self.messages + self.lost_messages if self.changes else 0
@@ -155,23 +155,23 @@ class RepairPlan:
             yield NewQueue(*key, queue, np.concatenate([np.empty(0, WANTED), *queue.wanted]), entries, self.lost.ends[number])
 
 
-def plan_repair(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> RepairPlan:
+def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = None) -> RepairPlan:
     """Read the store, and decide everything. `kept`: gets the keys of its records."""
-    refuse_kinds(files, how.choices)
-    old = OldQueues(files, how.sizes)
-    refuse_topics(files, how.choices.topics, (topic for topic, _ in old.all))
-    survey = _surveyed(files, old, how, kept)
+    refuse_kinds(files, settings.choices)
+    old = OldQueues(files, settings.sizes)
+    refuse_topics(files, settings.choices.topics, (topic for topic, _ in old.all))
+    survey = _surveyed(files, old, settings, kept)
     plan = survey.reader.scan.plan()
     log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
     for key, each in old.all.items():
-        if not how.choices.topics or key[0] in how.choices.topics:
+        if not settings.choices.topics or key[0] in settings.choices.topics:
             survey.queues.setdefault(key, Survivors(each))
     dropped = _drop_deleted(files, survey, old, log_end)
     is_stale = bool(dict(plan.stale).get(files.uri))
     clears = is_stale and is_controlled(files)  # without a controller, a broker would take these records for its own
     shape = shape_of(files, survey, log_end, None if is_stale else named_end(survey, until), clears=clears)
-    if how.sizes is not None and shape.size != how.sizes.segment:
-        raise refusal("configured", name="mappedFileSizeCommitLog", size=how.sizes.segment, found=shape.size)
+    if settings.sizes is not None and shape.size != settings.sizes.segment:
+        raise refusal("configured", name="mappedFileSizeCommitLog", size=settings.sizes.segment, found=shape.size)
     groups = _groups(files)
     # Without such losses, a group after the end of its queue is one of a topic that was deleted and created again.
     ends_in_loss = bool(plan.lost) or shape.has_junk or shape.bases[-1] in shape.made
@@ -180,16 +180,16 @@ def plan_repair(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -
     return RepairPlan(
         files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end, how),
         tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale and not clears, _was_stopped(files),
-        index_shape(files, how.sizes), how.choices,
+        index_shape(files, settings.sizes), settings.choices,
     )  # fmt: skip
 
 
-def _surveyed(files: StoreFiles, old: OldQueues, how: Reading, kept: KeptKeys | None) -> Survey:
+def _surveyed(files: StoreFiles, old: OldQueues, settings: ReadSettings, kept: KeptKeys | None) -> Survey:
     """Read the log; once more if the topic, queue or queue offset of a record is wrong."""
-    survey = Survey(files, old, how, kept=kept)
+    survey = Survey(files, old, settings, kept=kept)
     survey.read()
     if len(wrong := mislabelled(survey.queues, old.all)):
-        survey = Survey(files, old, how, wrong, kept=kept)
+        survey = Survey(files, old, settings, wrong, kept=kept)
         survey.read()
     return survey
 
@@ -224,7 +224,7 @@ def _drop_deleted(files: StoreFiles, survey: Survey, old: OldQueues, end: int) -
     dispatched, configured = old.dispatched(end), set(Topics(files.config).names())
     dropped = Counter[str]()
     for key, queue in list(survey.queues.items()):
-        if queue.old is not None or not queue.runs:
+        if queue.before is not None or not queue.runs:
             continue
         is_known = key[0] in configured or not configured or kind_of_topic(key[0]) in SYSTEM_KINDS
         # The name comes from the log, and its folder must be one in that of the queues.
@@ -247,8 +247,8 @@ def _out_of_place(queue: Survivors) -> Iterator[int]:
     """Single records that are out of place in their queue."""
     runs = (None, *queue.runs, None)
     for before, run, after in zip(runs, queue.runs, runs[2:], strict=False):
-        if before is not None and before.stop == run.first + 1 and queue.old is not None:  # two records have the same slot
-            named = int(queue.old.read(run.first, run.first + 1)["offset"][0])
+        if before is not None and before.stop == run.first + 1 and queue.before is not None:  # two records have the same slot
+            named = int(queue.before.read(run.first, run.first + 1)["offset"][0])
             if named in (before.last, run.begin):
                 yield run.begin if named == before.last else before.last
         elif run.stop - run.first == 1 and _contradicts(run, before, after, queue):
@@ -260,14 +260,14 @@ def _contradicts(run: Run, before: Run | None, after: Run | None, queue: Survivo
     if before is not None and after is not None:
         return before.stop <= after.first and not before.stop <= run.first < after.first
     own = before.stop if before is not None else after.first - 1 if after is not None else run.first
-    if queue.old is None or own < 0 or own == run.first:
+    if queue.before is None or own < 0 or own == run.first:
         return False
-    return int(queue.old.read(own, own + 1)["offset"][0]) == run.begin
+    return int(queue.before.read(own, own + 1)["offset"][0]) == run.begin
 
 
 def _of_other_queues(queues: Mapping[tuple[str, int], Survivors], old: Mapping[tuple[str, int], OldQueue]) -> Iterator[int]:
     """Records of queues without files that another queue names, in their own slot: their topic or queue is not what was written."""
-    runs = [run for queue in queues.values() if queue.old is None for run in queue.runs]
+    runs = [run for queue in queues.values() if queue.before is None for run in queue.runs]
     slots = {run.begin: run.first for run in runs} | {run.last: run.stop - 1 for run in runs}
     places = np.array([*slots], np.int64)
     for key, queue_files in old.items() if slots else ():

@@ -18,7 +18,7 @@ from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.repair.comparing import Comparing
 from native_reader.repair.log_shape import Moved
 from native_reader.repair.plan import RepairPlan
-from native_reader.repair.records import Reading
+from native_reader.repair.records import ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.sentences import Said, say
 from native_reader.storage.store import Segment, StoreFiles
@@ -40,25 +40,27 @@ class Warned(NamedTuple):
     said: Said
 
 
-def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading, comparing: Comparing) -> list[Warned]:
+def prove(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings, comparing: Comparing) -> list[Warned]:
     """Raise an error unless the new store is right. Returns the warnings about what was copied as it is.
 
     All rows outside of holes have equal bytes at equal offsets in both stores. The records in the holes end where the next one
     begins, so a reader of the new store finds exactly both.
     """
-    warnings = _check(new, place, how)
+    warnings = _check(new, place, settings)
     if (differs := comparing.first_difference()) is not None:
         raise refusal("proof", found=f"its bytes differ near offset {differs:,}", path=place)
     if plan.moved is not None:
-        compare_moved(plan, plan.moved, new, place, how)
+        compare_moved(plan, plan.moved, new, place, settings)
     _check_holes(plan, new, place)
-    _check_end(plan, new, place, how)
+    _check_end(plan, new, place, settings)
     return warnings
 
 
-def _check(new: StoreFiles, place: str, how: Reading) -> list[Warned]:
+def _check(new: StoreFiles, place: str, settings: ReadSettings) -> list[Warned]:
     warnings = []
-    for batch in TableScan(TABLES["findings"], (new,), MessageOptions(max_read_rate=how.max_read_rate)).to_batches(how.jobs, how.progress):
+    for batch in TableScan(TABLES["findings"], (new,), MessageOptions(max_read_rate=settings.max_read_rate)).to_batches(
+        settings.jobs, settings.progress
+    ):
         for row in batch.to_pylist():
             if row["severity"] == NOTE:
                 continue
@@ -95,9 +97,9 @@ def _filled(segment: Segment, start: int, stop: int) -> Numbers | None:
     return np.concatenate(found) if walk.reached == stop - segment.base else None
 
 
-def _check_end(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> None:
+def _check_end(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings) -> None:
     """The new log must end where the plan ends it, or after the blank there. Where nothing is filled, it ends as the old one."""
-    (_, before), (_, after) = (*plan.survey.reader.scan.plan().ends, *how.scan(new, ("physical_offset",)).plan().ends)
+    (_, before), (_, after) = (*plan.survey.reader.scan.plan().ends, *settings.scan(new, ("physical_offset",)).plan().ends)
     is_ours = plan.moved is not None or any(hole.is_tail for hole in plan.shape.holes)
     expected = plan.end if is_ours else before
     if after not in (expected, -(-plan.end // plan.shape.size) * plan.shape.size):
@@ -110,10 +112,10 @@ _COMPARED = (
 )
 
 
-def compare_moved(plan: RepairPlan, moved: Moved, new: StoreFiles, place: str, how: Reading) -> None:
+def compare_moved(plan: RepairPlan, moved: Moved, new: StoreFiles, place: str, settings: ReadSettings) -> None:
     """Raise an error unless all records are in the new store, in their order, and nothing else but placeholders is."""
-    before = how.scan(plan.files, _COMPARED, topic=list(plan.choices.topics)).to_batches(how.jobs, how.progress)
-    after = how.scan(new, _COMPARED).to_batches(how.jobs, how.progress)
+    before = settings.scan(plan.files, _COMPARED, topic=list(plan.choices.topics)).to_batches(settings.jobs, settings.progress)
+    after = settings.scan(new, _COMPARED).to_batches(settings.jobs, settings.progress)
     old, copied = moved.records
     count = 0
     for one, other in _aligned(_at(before, old), _at(after, copied)):

@@ -33,7 +33,7 @@ class Choices(NamedTuple):
     """An extract has only these; a repair has all."""
 
 
-class Reading(NamedTuple):
+class ReadSettings(NamedTuple):
     """How a store is read: in how many parts at once, who sees the progress, and how fast at most."""
 
     jobs: int = 1

@@ -17,7 +17,7 @@ from native_reader.repair.moved import moved_plan
 from native_reader.repair.page import facts_of, page_of
 from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import Warned, prove
-from native_reader.repair.records import Reading
+from native_reader.repair.records import ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
 from native_reader.repair.write import LOG, PAGES, indexes_tags, write_store
@@ -73,35 +73,35 @@ class Repaired:
         return facts_of(self.plan, self.warnings)
 
 
-def repair(files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = False, language: str = ENGLISH) -> Repaired:
+def repair(files: StoreFiles, path: LocalPath, settings: ReadSettings, *, dry_run: bool = False, language: str = ENGLISH) -> Repaired:
     """Write a new store to the folder `path`. `Store.repair` says more."""
     folder = Target(path, (files,))
     place = disk.real_path(folder.path)
     unfinished = Target(place + UNFINISHED, (files,))
     _refuse_contents(place, unfinished.path)
     if dry_run:
-        return Repaired(_plan(files, how))
-    refuse_kinds(files, how.choices)  # before anything is written
+        return Repaired(_plan(files, settings))
+    refuse_kinds(files, settings.choices)  # before anything is written
     with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept, unfinished:
         _refuse_contents(place, unfinished.path)
-        return _written(files, unfinished, folder.path, how, kept, language=language)
+        return _written(files, unfinished, folder.path, settings, kept, language=language)
 
 
-def _written(files: StoreFiles, unfinished: Target, path: str, how: Reading, kept: KeptKeys, *, language: str) -> Repaired:
+def _written(files: StoreFiles, unfinished: Target, path: str, settings: ReadSettings, kept: KeptKeys, *, language: str) -> Repaired:
     """Plan the new store, write it, and give it its place."""
     try:
-        with Comparing(how.jobs) as comparing, disk.Beside() as beside:
-            copies = Copies(beside, disk.path_in(unfinished.path, LOG))
+        with Comparing(settings.jobs) as comparing, disk.Background() as background:
+            copies = Copies(background, disk.path_in(unfinished.path, LOG))
             try:
-                plan = _planned(files, path, how, kept, copies)
+                plan = _planned(files, path, settings, kept, copies)
             except BaseException:  # nothing is left of what is refused
-                beside.stop()
+                background.stop()
                 disk.remove(unfinished.path)
                 raise
             new = write_store(plan, unfinished.path, copies, kept, comparing)
-            done = Repaired(plan, path, *_warnings(prove(plan, new, unfinished.path, how, comparing)))
+            done = Repaired(plan, path, *_warnings(prove(plan, new, unfinished.path, settings, comparing)))
             unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
-            beside.finish()
+            background.finish()
         unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(language))
         unfinished.remove_temporary_folder()
         disk.flush(unfinished.path)
@@ -114,12 +114,12 @@ def _written(files: StoreFiles, unfinished: Target, path: str, how: Reading, kep
         raise ExportError(text) from error
 
 
-def _planned(files: StoreFiles, path: str, how: Reading, kept: KeptKeys, copies: Copies) -> RepairPlan:
+def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKeys, copies: Copies) -> RepairPlan:
     """The plan, while segments are copied. The disk must have room for it."""
     place = disk.real_path(path)
-    if not how.choices.topics:
+    if not settings.choices.topics:
         copies.begin(files)
-    plan = _plan(files, how, kept)
+    plan = _plan(files, settings, kept)
     if plan.bytes_needed > disk.free_bytes(place) + copies.bytes():
         kept.forget()
     if plan.bytes_needed > (free := disk.free_bytes(place) + copies.bytes()):
@@ -127,8 +127,8 @@ def _planned(files: StoreFiles, path: str, how: Reading, kept: KeptKeys, copies:
     return plan
 
 
-def _plan(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> RepairPlan:
-    return moved_plan(plan_repair(files, how)) if how.choices.topics else plan_repair(files, how, kept)
+def _plan(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = None) -> RepairPlan:
+    return moved_plan(plan_repair(files, settings)) if settings.choices.topics else plan_repair(files, settings, kept)
 
 
 def _refuse_contents(place: str, unfinished: str) -> None:

@@ -16,7 +16,7 @@ from native_reader.records.damages import CHECKSUM, NO_DAMAGE, Damages
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.marked import MarkedLog
 from native_reader.repair.old_queues import OldQueue, OldQueues
-from native_reader.repair.records import Reading, Records, record_at
+from native_reader.repair.records import ReadSettings, Records, record_at
 from native_reader.repair.refusals import refusal
 from native_reader.storage.store import StoreFiles
 from native_reader.writing.records import crc_of
@@ -41,12 +41,16 @@ class WrongChecksums(NamedTuple):
 NONE = WrongChecksums({}, np.empty(0, np.int64), NO_DAMAGE)
 
 
-def wrong_checksums(files: StoreFiles, how: Reading) -> WrongChecksums:
+def wrong_checksums(files: StoreFiles, settings: ReadSettings) -> WrongChecksums:
     """Read the log with all checks, and look at each record whose body has a wrong checksum.
 
     A compressed body that cannot be decompressed is dropped: a client stops there, and loses the messages after it.
     """
-    run = how._replace(progress=False, choices=how.choices._replace(crc="drop")).scan(files, ("physical_offset",)).run(how.jobs)
+    run = (
+        settings._replace(progress=False, choices=settings.choices._replace(crc="drop"))
+        .scan(files, ("physical_offset",))
+        .run(settings.jobs)
+    )
     for _ in run:
         pass
     damage = Damages.of(run.report.damage)
@@ -102,7 +106,7 @@ class Run:
 class Survivors:
     """The messages of one queue that survived."""
 
-    old: OldQueue | None
+    before: OldQueue | None
     runs: list[Run] = field(default_factory=list)
     wanted: list[NDArray[np.void]] = field(default_factory=list)
     lacking: int = 0
@@ -127,18 +131,18 @@ class Survey:
         self,
         files: StoreFiles,
         old: OldQueues,
-        how: Reading,
+        settings: ReadSettings,
         dropped: Numbers = NONE.dropped,
         *,
         kept: KeptKeys | None = None,
         sink: Sink | None = None,
     ) -> None:
-        self._files, self._old, self._how = files, old, how
+        self._files, self._old, self._settings = files, old, settings
         self._sink, self._held = sink, 0
-        self.wrong = wrong_checksums(files, how) if how.choices.crc == "fix" else NONE
+        self.wrong = wrong_checksums(files, settings) if settings.choices.crc == "fix" else NONE
         self._dropped = np.union1d(self.wrong.dropped, dropped)
-        self._keeps_doubtful, self._topics = how.choices.keep_doubtful, how.choices.topics
-        self.reader = MarkedLog(files, how, kept)
+        self._keeps_doubtful, self._topics = settings.choices.keep_doubtful, settings.choices.topics
+        self.reader = MarkedLog(files, settings, kept)
         self.queues: dict[tuple[str, int], Survivors] = {}
         self.uncovered: list[Uncovered] = []
         self.doubtful: list[int] = []
@@ -195,9 +199,9 @@ class Survey:
         queue = self.queues.get(key)
         if queue is None:
             queue = self.queues[key] = Survivors(self._old.all.get(key))
-        if queue.old is None or queue.old.first is None:
+        if queue.before is None or queue.before.first is None:
             return self._compare_own(key, queue, records)
-        slot, offset = queue.old.first
+        slot, offset = queue.before.first
         is_older = (records.slot >= slot) & (records.offset < offset)  # from before the topic was deleted and created again
         is_doubtful = np.zeros(len(is_older), np.bool_)
         is_doubtful[~is_older] = self._compare_own(key, queue, records.but(is_older))
@@ -209,7 +213,7 @@ class Survey:
         for begin, stop in _pieces(records.slot, 1):
             run, first = records.where(slice(begin, stop)), int(records.slot[begin])
             count = stop - begin
-            entries = np.zeros(count, QUEUE_ENTRY) if queue.old is None else queue.old.read(first, first + count)
+            entries = np.zeros(count, QUEUE_ENTRY) if queue.before is None else queue.before.read(first, first + count)
             wanted = self._wanted(queue, run, entries)
             is_lost = is_doubtful[begin:stop] = wanted < 0
             for part in np.split(np.arange(count), np.flatnonzero(np.diff(is_lost)) + 1) if is_lost.any() else (np.arange(count),):
@@ -245,7 +249,7 @@ class Survey:
             if runs:
                 sink(key, entries[entries["entry"]["offset"] >= runs[0].begin])
 
-        Survey(self._files, self._old, self._how._replace(progress=False), self._dropped, sink=wanted).read()
+        Survey(self._files, self._old, self._settings._replace(progress=False), self._dropped, sink=wanted).read()
 
     def _wanted(self, queue: Survivors, records: Records, entries: NDArray[np.void]) -> NDArray[np.int8]:
         """For each record: 0 if its entry is right, 1 if it must be written, -1 if the record is doubtful."""

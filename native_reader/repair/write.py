@@ -40,9 +40,9 @@ _ZEROS = bytes(1 << 20)
 
 def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, comparing: Comparing) -> StoreFiles:
     """Write everything to a folder, and return the store in it. It may still be on its way to the disk. `kept`: of the plan."""
-    beside = copies.beside
+    background = copies.background
     segments = list(_write_log(plan, copies, comparing))
-    queues = beside.write(_write_queues, plan, disk.path_in(folder, QUEUES))
+    queues = background.write(_write_queues, plan, disk.path_in(folder, QUEUES))
     if plan.moved is None:
         _copy_rest(plan, folder)
     else:
@@ -50,7 +50,7 @@ def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, c
     indexed = _write_index(plan, _written(segments), disk.path_in(folder, INDEX), kept)
     queues.result()
     for each in (QUEUES, INDEX):
-        beside.flush(disk.path_in(folder, each))
+        background.flush(disk.path_in(folder, each))
     _write_checkpoint(plan, folder, indexed)
     for _ in _written(segments):
         pass
@@ -64,11 +64,11 @@ def _write_log(plan: RepairPlan, copies: Copies, comparing: Comparing) -> Iterat
     for base in plan.shape.bases:
         path = copies.path(base)
         if plan.moved is not None:
-            yield path, copies.beside.write(_write_moved, plan, plan.moved, path, base)
+            yield path, copies.background.write(_write_moved, plan, plan.moved, path, base)
             continue
         holes = [hole for hole in plan.shape.holes if base <= hole.start < base + plan.shape.size]
         if base in plan.shape.sources or holes:  # else a segment after the end, which only some stores have
-            yield path, copies.beside.write(_write_segment, plan, copies, base, holes, comparing)
+            yield path, copies.background.write(_write_segment, plan, copies, base, holes, comparing)
 
 
 def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole], comparing: Comparing) -> str:
@@ -132,7 +132,7 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
     size = plan.units * WIDTH
     for queue in plan.queues():
         place = disk.path_in(folder, queue.topic, str(queue.queue_id))
-        for old in queue.old.old.files if queue.old.old is not None else ():
+        for old in queue.survivors.before.files if queue.survivors.before is not None else ():
             if _is_left_out(plan, queue, old):
                 continue
             path = disk.path_in(place, f"{old.base * WIDTH:020d}")
@@ -162,17 +162,18 @@ def _put(file: int, entries: NDArray[np.void], first: int) -> None:
 
 
 def _is_left_out(plan: RepairPlan, queue: NewQueue, file: QueueFile) -> bool:
-    """Whether a file of a damaged store has no entries before the queue's end. Of one without any, 4.9.7 serves the first as a message.
+    """Whether a file of a damaged store has no entries before the queue's end.
 
+    4.9.7 serves the first entry of such a file as a message.
     If it is the only one, and not at 0, it stays: it alone says where the queue goes on.
     """
-    is_needed = file.base > 0 and queue.old.old is not None and file == queue.old.old.files[0]
+    is_needed = file.base > 0 and queue.survivors.before is not None and file == queue.survivors.before.files[0]
     return queue.stop <= file.base and plan.changes and not plan.has_stale and not is_needed
 
 
 def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
     """Clear entries after the queue's end: they name nothing, and a broker would go on after them."""
-    old = queue.old.old
+    old = queue.survivors.before
     if old is None or old.stop <= queue.stop or plan.has_stale:
         return
     for file in old.files:

@@ -48,7 +48,7 @@ from native_reader.storage.store import is_live
 from native_reader.storage.window import Memory, ReadRate, Window
 from native_reader.summary.pieces import Unfit
 from native_reader.tuning import TUNING
-from native_reader.verify.doubted import Doubted
+from native_reader.verify.contradicted import Contradicted
 from native_reader.verify.sides import QueueNumbering
 
 _LOGGED = 10
@@ -103,7 +103,7 @@ class Reading:
         self._of_messages = Filter(wanted.rows, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
         self._only_counts = projection.unpacks_batches and not projection.columns and self._of_messages.is_empty
         self._wanted = wanted
-        self._doubted = self._compared_with(split.log.sides) if projection.has_damage_rows and split.log.sides is not None else None
+        self._contradicted = self._compared_with(split.log.sides) if projection.has_damage_rows and split.log.sides is not None else None
         self._walk: ReadWalk | NarrowedRead | None = None
         self._window: Window | None = None
         self._damage: list[Damages] = []
@@ -276,7 +276,7 @@ class Reading:
     def _batches(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
         for chunk in self._of_records.survivors(self._columns.chunk(rows)):
             rows = self._verified(chunk.rows) if self._projection.verify_crc else chunk.rows
-            rows = rows if self._doubted is None else self._compared(rows, self._doubted)
+            rows = rows if self._contradicted is None else self._compared(rows, self._contradicted)
             if self._only_counts:
                 self._rows += number_of_messages(rows, self._projection.max_decompressed_bytes)
                 continue
@@ -307,21 +307,21 @@ class Reading:
             return replace(rows, faults={CHECKSUM: rows.records.starts[failed]})
         return rows.where(~failed)
 
-    def _compared_with(self, sides: Sides) -> Doubted:
+    def _compared_with(self, sides: Sides) -> Contradicted:
         queues, segment = self._shared.queues.setdefault(sides, QueueNumbering(sides)), self._split.segment
-        return Doubted(sides, queues, segment.base + segment.frame + self._split.start, segment.base + self._split.end)
+        return Contradicted(sides, queues, segment.base + segment.frame + self._split.start, segment.base + self._split.end)
 
-    def _compared(self, rows: Rows, doubted: Doubted) -> Rows:
+    def _compared(self, rows: Rows, contradicted: Contradicted) -> Rows:
         """The same rows; those that an entry contradicts are marked, unless their checksum is wrong."""
         failed = np.isin(rows.records.starts, rows.faults.get(CHECKSUM, ()))
-        for anomaly, offsets in (doubted.among(rows.source.u8, rows.records) if len(rows) else {}).items():
+        for anomaly, offsets in (contradicted.among(rows.source.u8, rows.records) if len(rows) else {}).items():
             marked = rows.faults.get(PROPERTIES, np.empty(0, np.intp))
             is_new = np.isin(rows.records.heads["physical_offset"], offsets) & ~failed & ~np.isin(rows.records.starts, marked)
-            self._count_doubted(rows.records[is_new], anomaly)
+            self._count_contradicted(rows.records[is_new], anomaly)
             rows = replace(rows, faults={**rows.faults, PROPERTIES: np.concatenate((marked, rows.records.starts[is_new]))})
         return rows
 
-    def _count_doubted(self, records: Records, anomaly: str) -> None:
+    def _count_contradicted(self, records: Records, anomaly: str) -> None:
         frame = self._split.segment.frame
         starts = records.heads["physical_offset"].astype(np.int64) - frame
         ends = starts + records.sizes + frame

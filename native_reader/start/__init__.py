@@ -1,4 +1,4 @@
-"""Whether a broker may be started on a store, and what it would do to it: one answer for every face."""
+"""Whether a broker may be started on a store, and what it would do to it: one answer for all commands."""
 
 from native_reader.start.answer import (
     BETTER_NOT,

@@ -1,4 +1,4 @@
-"""Whose paths count, if a store and a broker's configuration file are both named: a copy has its parts below it, not where they were."""
+"""Which paths are used if a store and a broker's configuration file are both given: a copy has its parts below it, not where they were."""
 
 from __future__ import annotations
 

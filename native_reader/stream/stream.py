@@ -18,11 +18,11 @@ from native_reader.log.boundary import (
     still_holds,
 )
 from native_reader.log.follow import Following
-from native_reader.plan.doubts import doubts_of
 from native_reader.plan.lost import gap_in
 from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
+from native_reader.plan.unknown_names import doubts_of
 from native_reader.predicate.tree import Predicate
 from native_reader.storage.store import StoreFiles
 from native_reader.stream.begin import Start, can_resume, expiry_text, resume, rewrite_text

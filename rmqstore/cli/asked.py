@@ -1,6 +1,6 @@
 """The arguments that several commands share, and what a user asked for with them.
 
-Each option is one of the engine, under a short name. The engine parses and checks its text, so both faces accept the same.
+Each option is one of the engine, under a short name. The engine parses and checks its text, so the command and Python accept the same.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import native_reader as nr
 from native_reader.repair import disk, proof, repair
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.plan import RepairPlan
-from native_reader.repair.records import Reading
+from native_reader.repair.records import ReadSettings
 from native_reader.sentences.refusals import REFUSALS
 from native_reader.storage.broker_conf import FileSizes, file_sizes
 from native_reader.storage.store import UNFINISHED, StoreFiles
@@ -90,8 +90,8 @@ def test_nothing_is_written_before_the_plan_where_room_is_scarce(store: Path, tm
     planned, log = repair._plan, sum(path.stat().st_blocks * 512 for path in (store / "commitlog").iterdir())
     found = []
 
-    def plan(files: StoreFiles, how: Reading, kept: KeptKeys | None = None) -> RepairPlan:
-        done = planned(files, how, kept)
+    def plan(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = None) -> RepairPlan:
+        done = planned(files, settings, kept)
         found.append(os.listdir(tmp_path / "new.repairing"))
         return done
 

@@ -25,7 +25,7 @@ _FURTHEST = 16 << 20
 _NO_DAMAGE = np.empty((0, 2), np.int64)
 
 
-class _Doubts(Findings):
+class _Contradictions(Findings):
     """Where the records are, by anomaly. All else that a check finds is left to it."""
 
     def __init__(self) -> None:
@@ -54,13 +54,13 @@ class _Doubts(Findings):
         return found
 
 
-class Doubted:
+class Contradicted:
     """Compares the records of a range of the log, piece by piece, with the entries that name them."""
 
     def __init__(self, sides: Sides, queues: QueueNumbering, low: int, high: int) -> None:
-        self._doubts, self._reader = _Doubts(), RecordReader(queues)
-        self._entries = EntryCheck(sides, queues, self._doubts, self._reader.places)
-        self._keys = KeyCheck(sides, self._doubts, low, high)
+        self._found, self._reader = _Contradictions(), RecordReader(queues)
+        self._entries = EntryCheck(sides, queues, self._found, self._reader.places)
+        self._keys = KeyCheck(sides, self._found, low, high)
         self._has_queues, self._reached = bool(sides.directories), low
         # Index entries of discarded records remain, and can name the offset of a later one.
         self._has_index = self._keys.is_used and not sides.discarded
@@ -77,4 +77,4 @@ class Doubted:
             self._keys.check(facts, keys, low, high, _NO_DAMAGE)
         self._reached = high
         self._reader.forget()
-        return self._doubts.taken()
+        return self._found.taken()
