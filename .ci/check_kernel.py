@@ -26,7 +26,7 @@ def check_names(wheel: Path, version: str, seam: str) -> None:
     if sys.platform == "linux":
         libc = "musllinux" if "musl" in sysconfig.get_config_var("HOST_GNU_TYPE") else "manylinux"
         assert f"-{libc}_" in wheel.name, f"not for every Linux with its C library, as {libc}: {wheel.name}"
-    assert version.startswith(f"0.{seam}."), f"version {version}, but the seam is {seam}: 0.{seam}.x was expected"
+    assert version.startswith(f"0.{seam}."), f"version {version}, but the interface is {seam}: 0.{seam}.x was expected"
     setup = ConfigParser()
     setup.read("setup.cfg", encoding="utf-8")
     fast = setup["options.extras_require"]["fast"].split("\n")

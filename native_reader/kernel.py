@@ -1,4 +1,4 @@
-"""The seam to the compiled kernel, which takes over the stages that numpy is slowest at. Without it, all runs in numpy.
+"""The interface of the compiled kernel, which takes over the stages that numpy is slowest at. Without it, all runs in numpy.
 
     stage       takes                                                       returns
     chain       u1 bytes of a window, their offset in the log               the valid records from the first byte on
@@ -39,7 +39,7 @@ from native_reader.errors import OptionError
 from native_reader.layout.record import HEAD, Bytes, Index, Mask, Numbers, Records
 
 SEAM = 1
-"""The version of this seam. A kernel of another version is not used."""
+"""The version of this interface. A kernel of another version is not used."""
 NUMPY, COMPILED = "numpy", "compiled"
 _VARIABLE = "RMQSTORE_KERNEL"
 _MODULE = "rmqstore_kernel"
@@ -115,7 +115,7 @@ def chosen(wanted: str) -> tuple[Any, KernelInfo]:
             _log.warning("%s. numpy runs: reads are slower", reason)
         return None, KernelInfo(NUMPY, None, reason)
     if seam != SEAM:
-        versions = f"rmqstore-kernel {version} has version {seam} of the seam, this reader needs {SEAM}"
+        versions = f"rmqstore-kernel {version} has version {seam} of the interface, this reader needs {SEAM}"
         if wanted == COMPILED:
             raise OptionError(f"{_VARIABLE}={COMPILED}, but {versions}. Install the rmqstore-kernel of this reader's version")
         _log.warning("%s. It is not used: reads are slower", versions)

@@ -43,7 +43,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 
 def installed(patch: pytest.MonkeyPatch, seam: int | None) -> None:
-    """As if a kernel with this version of the seam were installed, or none."""
+    """As if a kernel with this version of the interface were installed, or none."""
     module = None if seam is None else SimpleNamespace(SEAM=seam, __version__="9.9")
     patch.setitem(sys.modules, "rmqstore_kernel", module)
 
@@ -88,7 +88,7 @@ def test_an_installed_kernel_runs(fresh: pytest.MonkeyPatch) -> None:
 
 def test_a_kernel_of_another_version_is_not_used(fresh: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     installed(fresh, kernel.SEAM + 1)
-    needs = f"rmqstore-kernel 9.9 has version {kernel.SEAM + 1} of the seam, this reader needs {kernel.SEAM}"
+    needs = f"rmqstore-kernel 9.9 has version {kernel.SEAM + 1} of the interface, this reader needs {kernel.SEAM}"
     with caplog.at_level(logging.WARNING, "native_reader"):
         assert [nr.kernel_info(), nr.kernel_info()] == [("numpy", None, needs)] * 2
     assert [record.getMessage() for record in caplog.records] == [f"{needs}. It is not used: reads are slower"]
