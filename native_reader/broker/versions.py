@@ -6,7 +6,7 @@ from native_reader.broker.progress import checkpoint_of
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.store import StoreFiles
 
-_SIGNS = (
+SIGNS = (
     ("5.5.0", "checkpoint", "dispatched_offset"),
     ("5.5.0", "store", "consumequeue_rocksdb"),
     ("5.4.0", "config", "metadata"),
@@ -42,6 +42,6 @@ def oldest_version(files: StoreFiles) -> tuple[str | None, tuple[str, ...]]:
         "dispatched_offset": checkpoint.dispatched,
     }
     names["checkpoint"] = {name for name, offset in offsets.items() if offset}
-    seen = [(version, name) for version, place, name in _SIGNS if name in names.get(place, ())]
+    seen = [(version, name) for version, place, name in SIGNS if name in names.get(place, ())]
     oldest = max((version for version, _ in seen), key=version_key, default=None)
     return oldest, tuple(name for version, name in seen if version == oldest)

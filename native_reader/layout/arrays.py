@@ -1,4 +1,4 @@
-"""Lookups in ascending numbers, and the order of numbers."""
+"""Helpers for sorted arrays of integers: lookups, and their order."""
 
 from __future__ import annotations
 

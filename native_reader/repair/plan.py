@@ -178,7 +178,7 @@ def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None
     lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
-        files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end, how),
+        files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end, settings),
         tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale and not clears, _was_stopped(files),
         index_shape(files, settings.sizes), settings.choices,
     )  # fmt: skip
@@ -194,11 +194,11 @@ def _surveyed(files: StoreFiles, old: OldQueues, settings: ReadSettings, kept: K
     return survey
 
 
-def _starting(files: StoreFiles, survey: Survey, end: int, how: Reading) -> Future[Start]:
+def _starting(files: StoreFiles, survey: Survey, end: int, settings: ReadSettings) -> Future[Start]:
     damage = Damages.of(survey.wrong.damage or survey.reader.run.report.damage)
     thread = ThreadPoolExecutor(1)
     try:
-        return thread.submit(answer_for, files, end, how.reserved_hours, how.max_read_rate, damage, checksums=True)
+        return thread.submit(answer_for, files, end, settings.reserved_hours, settings.max_read_rate, damage, checksums=True)
     finally:
         thread.shutdown(wait=False)
 

@@ -11,7 +11,7 @@ from string import Formatter
 
 import pytest
 
-from native_reader.doctor import SIGNS
+from native_reader.broker.versions import SIGNS
 from native_reader.layout.kinds import KINDS
 from native_reader.plan.lost import NOT_THERE
 from native_reader.records.damages import ANOMALIES, REASONS
