@@ -95,8 +95,8 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	@cd build/bench && rm -rf remote-*
 	$(PYTHON) benchmarks/large.py --spark
 
-# In parts: make sweep PART="streams bits" runs these; a part that passed is not run again for the same files.
-sweep: java $(KERNEL)  ## the longest tests, and all cases of those that sample (more than an hour); PART=streams: one part; parts that passed are not run again
+# In parts: make sweep PART="streams bits" runs these.
+sweep: java $(KERNEL)  ## the longest tests, and all cases of those that sample (more than an hour); PART=streams: one part
 	KERNEL_PROFILE=$(KERNEL_PROFILE) $(PYTHON) .ci/sweep.py $(PART) -- $(PYTEST_ARGS)
 
 # make matrix LINES="pyspark-4.0 floors" for some of them.
