@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from rocketmq import Java, ended
-from support.effort import WHOLE
 
-SECONDS = 15 if WHOLE else 5
+SECONDS = 15
 RATE = 20_000
 SEGMENT = 16 << 20
 COLUMNS = ["physical_offset", "topic", "body", "properties"]

@@ -26,7 +26,7 @@ def state_of(root: Path) -> dict[str, tuple[object, ...]]:
     return state
 
 
-@pytest.mark.gate
+@pytest.mark.long
 def test_databases_of_a_running_broker_are_read_and_stay_as_they_are(broker: Callable[..., Broker]) -> None:
     running = broker("5.5.0", **NEW_TRANSACTIONS, **INDEX, **NEW_TIMERS, **NEW_QUEUES, **NEW_POP)
     sent = [line for what in ("transactions", "held") for line in running.traffic_once(what) if "kind" in line]

@@ -24,16 +24,8 @@ TRANSIENT = {"transientStorePoolEnable": "true", "transientStorePoolSize": 4, "f
 log = logging.getLogger(__name__)
 
 
-@pytest.mark.gate
-@pytest.mark.sweep
-@pytest.mark.parametrize(
-    ("settings", "asked"),
-    [
-        pytest.param({}, {}, id="mapped"),
-        pytest.param(TRANSIENT, {}, id="pooled", marks=pytest.mark.long),
-        pytest.param({}, ASKED, id="through its queues"),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("settings", "asked"), [({}, {}), (TRANSIENT, {}), ({}, ASKED)], ids=["mapped", "pooled", "through its queues"])
 def test_a_store_that_is_being_written(
     rocketmq: Callable[[str], Java],
     tmp_path: Path,

@@ -27,7 +27,6 @@ SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 """A timer wheel has 37 MB, and is written each second by default. No message here has a timer."""
 CASES = [(version, how, damage) for version in VERSIONS for how in ("stopped", "killed") for damage in DAMAGES]
-IN_THE_GATE = ("5.5.0", "killed", several)
 END = {
     ("4.9.7", "stopped"): "killed", ("4.9.7", "killed"): "stopped", ("5.5.0", "stopped"): "stopped", ("5.5.0", "killed"): "killed",
 }  # fmt: skip
@@ -48,9 +47,9 @@ _IS_MEANT = re.compile("the real topic of schedule msg is|has been checked too m
 _MORE = 3
 
 
-def of_one_store(number: int, case: tuple[str, str, Any], *marks: pytest.MarkDecorator) -> Any:
+def of_one_store(number: int, case: tuple[str, str, Any]) -> Any:
     """Cases of the same store in two processes, not in all: each writes the store with a broker of its own, whose port is in its ids."""
-    return pytest.param(case, marks=[*marks, pytest.mark.xdist_group(f"{case[0]} {case[1]} {number % 2}")], id="-".join(map(_named, case)))
+    return pytest.param(case, marks=pytest.mark.xdist_group(f"{case[0]} {case[1]} {number % 2}"), id="-".join(map(_named, case)))
 
 
 def _named(part: Any) -> str:
@@ -105,10 +104,8 @@ def errors(home: Path) -> list[str]:
     return [line for line in lines if not _IS_MEANT.search(line)]
 
 
-@pytest.mark.gate
-@pytest.mark.parametrize(
-    "case", [of_one_store(number, case, *([] if case == IN_THE_GATE else [pytest.mark.long])) for number, case in enumerate(CASES)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("case", [of_one_store(number, case) for number, case in enumerate(CASES)])
 def test_a_broker_serves_every_survivor(
     rocketmq: Callable[[str], Java], written: Callable[[str, str], tuple[Path, int]], tmp_path: Path, case: tuple[str, str, Damage]
 ) -> None:

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from kept import LINES, NOTHING_EXPIRES, STORE_NAMES, Kept, KeptStores, refuses, values_of, whole_offsets
 from rocketmq import Java
-from support.effort import mostly_long
 from support.golden import unpack
 from support.own_stores import NAMES, STORES
-from support.unstarted import DAMAGE, a_page_of_zeros_in_the_second_newest, no_queues
+from support.unstarted import DAMAGE
 
 import native_reader as nr
 from native_reader.start import NO, YES, may_start
@@ -73,11 +72,10 @@ def test_each_store_as_its_broker_left_it(rocketmq: Callable[[str], Java], tmp_p
 
 Case = tuple[str, Callable[[Path], None]]
 CASES: list[Case] = [(name, damage) for name in STORE_NAMES for damage in DAMAGE]
-QUICK: list[Case] = [("4.9.7 killed", a_page_of_zeros_in_the_second_newest), ("large clean", no_queues)]
 
 
-@pytest.mark.gate
-@pytest.mark.parametrize("case", mostly_long(CASES, *QUICK), ids=[f"{name} {damage.__name__}" for name, damage in CASES])
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES, ids=[f"{name} {damage.__name__}" for name, damage in CASES])
 def test_the_answer_and_what_a_broker_does(
     rocketmq: Callable[[str], Java], stores: KeptStores, undamaged: Callable[[str, str], Loaded], tmp_path: Path, case: Case
 ) -> None:

@@ -23,7 +23,6 @@ from follows import driving
 from live import COLUMNS, RATE, SECONDS, ended_by_its_input, report_in, written, zeros
 from pyspark.sql.datasource import DataSourceStreamReader
 from rocketmq import Java, ended
-from support.effort import WHOLE
 from support.tune import Tune
 
 import native_reader as nr
@@ -35,7 +34,7 @@ from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
 from rmqstore_spark.source import RocketmqStore
 
-KILLS = 20 if WHOLE else 2
+KILLS = 20
 MOST_KILLS = 100
 """A kill rarely leaves half a record: the sweep goes on until one has."""
 TRANSIENT = {"transientStorePoolEnable": "true", "transientStorePoolSize": 32, "flushDiskType": "ASYNC_FLUSH"}
@@ -154,9 +153,8 @@ def _kept(offset: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads(json.dumps(offset)))
 
 
-@pytest.mark.gate
-@pytest.mark.sweep
-@pytest.mark.parametrize("settings", [MAPPED, pytest.param(TRANSIENT, id="pooled", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("settings", [MAPPED, POOLED])
 def test_micro_batch_after_micro_batch(
     rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tune: Tune, settings: dict[str, object]
 ) -> None:
@@ -190,9 +188,8 @@ def test_micro_batch_after_micro_batch(
     )  # fmt: skip
 
 
-@pytest.mark.gate
-@pytest.mark.sweep
-@pytest.mark.parametrize("settings", [MAPPED, POOLED] if WHOLE else [MAPPED])
+@pytest.mark.long
+@pytest.mark.parametrize("settings", [MAPPED, POOLED])
 def test_a_writer_that_is_killed_again_and_again(
     rocketmq: Callable[[str], Java], tmp_path: Path, tune: Tune, settings: dict[str, object]
 ) -> None:
@@ -203,7 +200,7 @@ def test_a_writer_that_is_killed_again_and_again(
     tune(look_every=0.0)
     content, home, random, halves = Content(), tmp_path / "live", Random(1), set[int]()
     query: Query | None = None
-    needs_half, kills = WHOLE and not settings, 0  # with the pool, no kill may leave half a record
+    needs_half, kills = not settings, 0  # with the pool, no kill may leave half a record
     while kills < KILLS or (needs_half and not halves and kills < MOST_KILLS):
         kills += 1
         wanted = len(content.offsets) + random.randrange(RATE // 10, RATE)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from support.blocks import Block, Places, Walk, blocks_of, documents, kept, leaves_out, pages
-from support.documented import ROOT
+from support.command_line import run
+from support.documented import NOT_RUN, ROOT, write_stores
 from support.effort import mostly_gate
 from support.left_out import LEFT_OUT, LeftOut
 from support.walked import home, new_store
+
+import native_reader as nr
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+from rmqstore.cli.program import COMMANDS
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +41,50 @@ def compare_tree(folder: Path) -> None:
     assert {re.sub(r"\d+", "N", name.as_posix()) if name.parts[0] != "_parts" else "_parts/" for name in found} == documented
 
 
+# Commands in tables, and of tables
+
+
+def commands_in_tables(page: str) -> list[str]:
+    rows = [line for line in (ROOT / page).read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    return [command for row in rows for command in re.findall(r"`rmqstore ([^`]*)`", row)]
+
+
+def test_every_command_of_the_readme_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a store with a deleted topic `orders` and the key of one message."""
+    write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 19, deleted="orders", rare=0))
+    keyed = nr.open(tmp_path / "store").messages(topic="orders", columns="keys").to_table().to_pylist()
+    key = next(row["keys"][0] for row in keyed if row["keys"])
+    monkeypatch.chdir(tmp_path)
+    commands = commands_in_tables("README.md")
+    assert len(commands) == 12
+    assert commands_in_tables("README.zh.md") == commands
+    for command in commands:
+        ended = run(*shlex.split(re.sub(r"/(?:data|backup)/", "", command).replace("ORDER-1", key)))
+        assert ended.code == 0, (command, ended.err)
+        assert key in ended.out or "--key" not in command
+    assert nr.open(tmp_path / "store").messages(topic="orders").count_rows() > 0
+    for made in ("new/repair.md", "only-payments/extract.md", "saved/rescue.md", "out/*.parquet", "page.html"):
+        assert list(tmp_path.glob(made)), made
+
+
+@pytest.mark.gate
+def test_the_commands_for_one_order_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_stores(tmp_path, ["store"])
+    monkeypatch.chdir(tmp_path)
+    codes = [run(*shlex.split(command)).code for command in commands_in_tables("docs/recipes.md")]
+    assert (codes[0], set(codes) - {0, 1}) == (0, set())
+    assert len(codes) == 4
+
+
+def test_every_command_is_documented() -> None:
+    assert [command.split()[0] for command in commands_in_tables("docs/cli.md")][: len(COMMANDS)] == list(COMMANDS)
+
+
+def test_every_output_was_filled_in() -> None:
+    assert [page for page in documents() if NOT_RUN in (ROOT / page).read_text(encoding="utf-8")] == []
+
+
 # The table of what is left out
-
-
-def test_both_readmes_show_the_same_code() -> None:
-    def code(page: str) -> list[tuple[str, str]]:
-        """Without comments and outputs, which are translated."""
-        translated = {"console": r"(?m)^(?!\$ ).*\n| --lang zh$"}
-        return [(block.language, re.sub(translated.get(block.language, r"\s+#.*"), "", block.code)) for block in blocks_of(page)]
-
-    assert code("README.md") == code("README.zh.md") != []
 
 
 def all_blocks() -> list[Block]:

@@ -19,6 +19,7 @@ import pytest
 from ports import free_port
 from pysparks import streams
 from support.documented import ROOT
+from support.effort import mostly_long
 from support.example_runs import EXAMPLES, PACKAGES, README, by_hour, cells, commands, ended, of_store, of_table
 
 import native_reader as nr
@@ -37,7 +38,7 @@ def of_readme(script: str, folder: Path, **variables: str) -> subprocess.Complet
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("script", ["lake.py", "lake_delta.py"])
+@pytest.mark.parametrize("script", mostly_long(["lake.py", "lake_delta.py"], "lake_delta.py"))
 def test_a_lake_of_an_unknown_topic_ends_before_spark_starts(script: str, stores: Path) -> None:
     done = ended([sys.executable, f"examples/{script}", "store", "out", "--topic", "Plan"], stores, {"SPARK_HOME": "nowhere"})
     assert (done.returncode, done.stdout) == (2, "")
@@ -46,7 +47,7 @@ def test_a_lake_of_an_unknown_topic_ends_before_spark_starts(script: str, stores
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("script", ["follow_to_parquet.py", "lake.py", "lake_delta.py"])
+@pytest.mark.parametrize("script", mostly_long(["follow_to_parquet.py", "lake.py", "lake_delta.py"], "lake.py"))
 def test_a_file_in_place_of_the_folder_is_refused_before_spark_starts(script: str, stores: Path) -> None:
     (stores / "out").touch()
     done = ended([sys.executable, f"examples/{script}", "store", "out"], stores, {"SPARK_HOME": "nowhere"})
@@ -83,7 +84,7 @@ def until_java_runs(script: subprocess.Popen[str]) -> None:
         assert line, "the script ended"
 
 
-INTERRUPTED = [pytest.param(*case, marks=long) for case in product(("lake.py", "follow_to_parquet.py"), (0, 7))]
+INTERRUPTED = [("follow_to_parquet.py", 3), *product(("lake.py", "follow_to_parquet.py"), (0, 7))]
 """The scripts, and seconds after Java has started."""
 JAVA_ENDS = re.compile(
     r"java\.lang\.IllegalStateException: Shutdown hooks cannot be modified during shutdown\."
@@ -93,8 +94,8 @@ JAVA_ENDS = re.compile(
 """What Spark says if Java ends just when its context is made, or when a query ends with it."""
 
 
-@pytest.mark.gate
-@pytest.mark.parametrize(("script", "seconds"), [("follow_to_parquet.py", 3), *INTERRUPTED])
+@long
+@pytest.mark.parametrize(("script", "seconds"), INTERRUPTED)
 def test_an_interrupt_while_spark_starts_is_one_line(script: str, seconds: int, stores: Path) -> None:
     process = started(script, stores)
     until_java_runs(process)
@@ -197,7 +198,7 @@ def connected(server: str, folder: Path, store: str, topic: str = "Plain") -> su
     return ended([sys.executable, "examples/connect.py", store, topic, "--remote", server, "--rows", "3"], folder)
 
 
-@pytest.mark.gate
+@long
 def test_a_client_reads_through_spark_connect(server: str, stores: Path) -> None:
     command = [server if word.startswith("sc://") else word for word in of_store(commands()["connect.py"], stores / "store")]
     done = ended([*command, "--rows", "3"], stores)
@@ -208,7 +209,7 @@ def test_a_client_reads_through_spark_connect(server: str, stores: Path) -> None
     assert [row[1:3] for row in cells(done.stdout)[1:]] == [[str(row["queue_id"]), str(row["queue_offset"])] for row in messages[:3]]
 
 
-@pytest.mark.long
+@long
 def test_a_client_of_spark_connect_prints_errors_in_one_line(server: str, stores: Path) -> None:
     for store, expected in (
         ("stor", rf"{(stores / 'stor').as_uri()} does not exist\. Did you mean 'store'\?"),

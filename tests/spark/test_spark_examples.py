@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import re
-import runpy
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pysparks import streams
 from support.documented import ROOT
-from support.example_runs import EXAMPLES, by_hour, cells, of_table
+from support.example_runs import by_hour, called, cells, of_table
 
 import native_reader as nr
 
@@ -36,21 +35,14 @@ class Ended(NamedTuple):
 
 
 @pytest.fixture
-def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ended]]:
+def run(spark: SparkSession) -> Iterator[Callable[..., Ended]]:
     """Runs a script in this process, with the session of the tests."""
 
     def run(script: str, *arguments: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
-        capsys.readouterr()
-        code: object = 0
-        try:
-            runpy.run_path(str(EXAMPLES / script), run_name="__main__")
-        except SystemExit as ended:
-            code = ended.code
+        ended = called(script, Path.cwd(), *map(str, arguments))
         with warnings.catch_warnings(action="ignore", category=ResourceWarning):
             gc.collect()  # what a script leaves open ends with its process
-        assert isinstance(code, int)
-        return Ended(code, *capsys.readouterr())
+        return Ended(ended.returncode, ended.stdout, ended.stderr)
 
     streams = spark._jsparkSession.streams()
     before = list(streams.listListeners())

@@ -61,6 +61,24 @@ def rows_of(answer: Any) -> list[Row]:
     return answer.to_pylist() if isinstance(answer, pa.Table) else [row.asDict() for row in answer.collect()]
 
 
+def compare(changed: Callable[[str], str], other: Callable[[Recipe, dict[str, Any]], list[Row] | None], **more: Any) -> list[str]:
+    """Assert that each recipe answers the same in Python and in another way; the titles of those without a row.
+
+    `changed`: what to do with the code. `other`: the answer in the other way, from the names that the document defines, with `more`;
+    None if it has none.
+    """
+    defined, empty = names(changed, **more), []
+    for recipe in recipes():
+        if (answer := other(recipe, defined)) is None:
+            continue
+        rows = rows_of(answer_to(changed(recipe.python), defined))
+        columns = list(rows[0]) if rows else []
+        assert len(answer) == len(rows), recipe.title
+        assert comparable(answer, columns) == comparable(rows, columns), recipe.title
+        empty += [] if rows else [recipe.title]
+    return empty
+
+
 def comparable(rows: Iterable[Row], columns: Sequence[str]) -> list[str]:
     """These columns of the rows, in an order of their own."""
     return sorted(json.dumps([_plain(row[name]) for name in columns]) for row in rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
-from support.documented import ROOT
+from support.documented import ROOT, write_stores
 from support.store_damages import PAGE, patch
 from support.stores import files_of, log_of, message, on_disk
 
@@ -21,6 +21,13 @@ _GIVEN = {
     "docs/streaming.md": ("build/example",),
 }
 """Other places where a page has a store. What the page itself writes is not among them."""
+_WRITTEN = {
+    "README.md": ("crashed",),
+    "README.zh.md": ("crashed",),
+    "docs/recipes.md": ("store", "failing", "damaged"),
+    "docs/summary.md": ("store",),
+}
+"""The pages that show what commands print about the stores of docs/cli.md."""
 _PACKAGES = ("native_reader", "rmqstore", "rmqstore_spark")
 
 
@@ -42,6 +49,7 @@ def home(page: str, store: Path, folder: Path) -> Path:
     shutil.copytree(store, here / "data/store")
     for name in _GIVEN.get(page, ()):
         shutil.copytree(store, here / name)
+    write_stores(here, _WRITTEN.get(page, ()))
     (here / "examples").symlink_to(ROOT / "examples")
     if page == "docs/spark.md":
         _store_of_json(here / "data")
