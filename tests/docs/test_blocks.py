@@ -138,12 +138,8 @@ min(Path("data/store/commitlog").iterdir()).write_bytes(bytes(1 << 20))
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ("```python\nrmqstore.open('data/store')\n```", "name 'rmqstore' is not defined"),
-        ("```python\nimport rmqstore\nrmqstore.open('/data/stor')\n```", "does not exist"),
-        ("```python\nimport rmqstore\n```\n```python\nrmqstore.open('/data/store').messages(limt=1)\n```", "limt"),
         (f"```python\n{_DAMAGE}rmqstore.open('/data/store').messages()\n```", "found zeros"),
         ("```python\nprint(1)\n```\n\n```text\n2\n```", "a page:8"),
-        ("```bash\nrmqstore doctor /data/stor\n```", "exit code 3"),
         ("```bash\nrmqstore doctor /data/stor | cat\n```", "exit code 3"),
         ("```bash\nfalse\ntrue\n```", "exit code 1"),
         ("```console\n$ rmqstore ls data/store\nnothing\n```", "a page:4"),
