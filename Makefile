@@ -31,8 +31,9 @@ demo: java $(KERNEL)  ## write a demo store and run a Spark job on it
 test: java $(KERNEL)  ## create the environment, run the tests; CI=true make test: also those that take long, as the gate does
 	$(PYTHON) -m pytest --durations=10 $(PYTEST_ARGS)
 
-# What the kernel has a part in. The others would test the same code again: tables, exports and streams get the batches of tests/scan,
-# and tests/kernel compares both kernels in all that they do.
+# What the kernel has a part in. The others would test the same code again: tables, exports and streams get the batches of tests/scan.
+# The gate runs the last two: tests/kernel compares both kernels in all that they do, and these compare numpy with Java and with the
+# second decoder. Each night runs all.
 OF_THE_KERNEL := $(addprefix tests/,columns log records scan promises/test_golden.py promises/test_truth.py)
 test-numpy: $(STAMP)  ## the tests of what the compiled kernel does, without it; no Spark, no broker
 	RMQSTORE_KERNEL=numpy $(PYTHON) -m pytest --durations=10 $(OF_THE_KERNEL) $(PYTEST_ARGS)
