@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -15,6 +15,13 @@ from native_reader.predicate.tree import EVERYTHING, And, ArrayContains, Column,
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DEEPEST = 100
 _PER_UNIT = {"s": 1_000_000, "ms": 1000, "us": 1}
+
+
+class ReadNarrowed(Protocol):
+    """Reads these columns, of all rows for which the condition is true and maybe of others. `stops_early`: not all rows may be used."""
+
+    def __call__(self, columns: tuple[str, ...], condition: Predicate, stops_early: bool) -> Iterator[pa.RecordBatch]:
+        """Read the batches."""
 
 
 class Node:

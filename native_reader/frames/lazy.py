@@ -11,7 +11,7 @@ import pyarrow as pa
 from native_reader.checks import LARGEST, MOST_JOBS, whole
 from native_reader.conditions import type_name
 from native_reader.errors import UseError
-from native_reader.frames.narrowed import ReadNarrowed
+from native_reader.frames.implied import ReadNarrowed
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.progress import Watch
 

@@ -19,9 +19,9 @@ from support.effort import sampled
 from support.stores import in_memory
 
 import native_reader as nr
-from native_reader.frames.arrow_condition import tree_of as tree_of_arrow
+from native_reader.frames.dataset import tree_of as tree_of_arrow
 from native_reader.frames.implied import Call, Field, Literal, fields_of, implied
-from native_reader.frames.polars_condition import tree_of as tree_of_polars
+from native_reader.frames.polars_frame import tree_of as tree_of_polars
 from native_reader.testing.memory import MemoryFile, MemoryStorage
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
