@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -44,21 +45,25 @@ class ScanDataset(dataset.InMemoryDataset):  # type: ignore[misc]
     def __repr__(self) -> str:
         return f"<ScanDataset of {self._name}>"
 
-    def scanner(self, columns: list[str] | Mapping[str, Any] | None = None, filter: Any = None, **options: Any) -> dataset.Scanner:
+    def scanner(self, columns: list[str] | Mapping[str, Any] | None = None, filter: Any = None, **options: Any) -> ScanScanner:
         """A scanner that reads these columns, and no more of the log than the condition needs.
 
         Args:
             columns: Names, or expressions by name.
             filter: An expression of pyarrow. What the engine cannot use of it is applied to what was read.
-            **options: Those of `pyarrow.dataset.Scanner.from_batches`.
+            **options: Those of `pyarrow.dataset.Dataset.scanner`.
         """
         wanted, condition = self._wanted(columns, filter), EVERYTHING
         tree = None if filter is None else tree_of(filter)
         if tree is not None:
             condition = implied(tree, self._kinds)
-        schema = pa.schema([self.schema.field(name) for name in wanted])
-        reader = pa.RecordBatchReader.from_batches(schema, self._read(wanted, condition, False))
-        return dataset.Scanner.from_batches(reader, columns=columns, filter=filter, **options)
+
+        def select(rows: pa.RecordBatch | pa.Table) -> dataset.Scanner:
+            # In the thread that asks: those of Arrow could free memory of Python when the program has ended.
+            return dataset.InMemoryDataset(rows).scanner(columns=columns, filter=filter, **{**options, "use_threads": False})
+
+        empty = pa.schema([self.schema.field(name) for name in wanted]).empty_table()
+        return ScanScanner(select(empty).projected_schema, partial(self._read, wanted, condition), select)
 
     def count_rows(self, filter: Any = None, **options: Any) -> int:
         """Count the rows for which the condition is true. Reads only the columns that it needs.
@@ -67,7 +72,10 @@ class ScanDataset(dataset.InMemoryDataset):  # type: ignore[misc]
             filter: An expression of pyarrow.
             **options: As for `scanner`.
         """
-        return sum(batch.num_rows for batch in self.scanner([], filter, **options).to_batches())
+        return self.scanner([], filter, **options).count_rows()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.scanner().__arrow_c_stream__(requested_schema)
 
     def _wanted(self, columns: list[str] | Mapping[str, Any] | None, condition: Any) -> tuple[str, ...]:
         """The columns to read: the selected ones, and those that the condition or an expression uses."""
@@ -93,6 +101,57 @@ class ScanDataset(dataset.InMemoryDataset):  # type: ignore[misc]
 
     def __reduce__(self) -> Any:
         raise UseError("a dataset of a scan cannot be pickled. Send the path and the options, and open the store there")
+
+
+class ScanScanner:
+    """One read for a query, with the methods of pyarrow's Scanner. The rows are read in the thread that asks for them.
+
+    pyarrow's own reads ahead in threads of Arrow, which call Python. If a program takes a few rows and ends, they still do: the process
+    hangs or aborts.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, read: Callable[[bool], Iterator[pa.RecordBatch]], select: Callable[[pa.RecordBatch], dataset.Scanner]
+    ) -> None:
+        self.projected_schema = schema
+        self._read, self._select = read, select
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the rows as an iterator of batches."""
+        return self._selected(stops_early=False)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Read the rows as a stream, which is what DuckDB asks for."""
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self.to_batches())
+
+    def to_table(self) -> pa.Table:
+        """Read all rows into memory."""
+        return pa.Table.from_batches(self.to_batches(), self.projected_schema)
+
+    def head(self, num_rows: int) -> pa.Table:
+        """Read the first rows, and no more of the log than that needs."""
+        kept, left = [], num_rows
+        for batch in self._selected(stops_early=True):
+            kept.append(batch.slice(0, left))
+            left -= len(kept[-1])
+            if left <= 0:
+                break
+        return pa.Table.from_batches(kept, self.projected_schema)
+
+    def take(self, indices: Any) -> pa.Table:
+        """Read the rows with these numbers."""
+        return self.to_table().take(indices)
+
+    def count_rows(self) -> int:
+        """Count the rows."""
+        return sum(batch.num_rows for batch in self.to_batches())
+
+    def _selected(self, stops_early: bool) -> Iterator[pa.RecordBatch]:
+        for batch in self._read(stops_early):
+            yield from self._select(batch).to_batches()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
 
 
 def _known(columns: Iterable[str], names: list[str]) -> set[str]:

@@ -6,12 +6,14 @@ import datetime
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -355,6 +357,19 @@ def test_other_tables(store: nr.Store) -> None:
 def test_parts_are_read_in_parallel(store: nr.Store, table: pa.Table) -> None:
     assert store.messages(columns="topic").to_polars(jobs=2).collect().height == len(table)
     assert store.messages(columns="topic").to_pyarrow_dataset(jobs=2).count_rows() == len(table)
+
+
+def test_what_else_a_dataset_can_do(store: nr.Store, table: pa.Table, tmp_path: Path) -> None:
+    """The methods of a scanner, and pyarrow's writer, which takes the stream."""
+    dataset, orders = store.messages(columns=COLUMNS).to_pyarrow_dataset(), field("topic") == "orders"
+    found = table.filter(orders)
+    assert dataset.to_table(filter=orders) == found
+    assert dataset.head(7, filter=orders) == found.slice(0, 7)
+    assert dataset.head(len(table) + 1) == table
+    assert dataset.take([1, 3]) == table.take([1, 3])
+    assert sum(batch.num_rows for batch in dataset.scanner(columns=[]).to_batches()) == len(table)
+    pyarrow.dataset.write_dataset(dataset, tmp_path, format="parquet")
+    assert pyarrow.dataset.dataset(tmp_path).to_table(columns=table.column_names) == table
 
 
 # Mistakes
