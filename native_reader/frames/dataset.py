@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,21 +13,35 @@ from native_reader.errors import UseError
 from native_reader.frames.implied import Call, Field, Literal, Node, ReadNarrowed, fields_of, implied, joined
 from native_reader.predicate.tree import EVERYTHING
 
-# `and` and `or` of pyarrow are others: they are null if any part is.
-_NAMES = {
-    "and_kleene": "and",
-    "or_kleene": "or",
-    "invert": "not",
-    "equal": "=",
-    "not_equal": "!=",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "is_valid": "is_valid",
+_FUNCTIONS = {
+    "functions_boolean.yaml": {"and": "and", "or": "or", "not": "not"},
+    "functions_comparison.yaml": {
+        "equal": "=",
+        "not_equal": "!=",
+        "lt": "<",
+        "lte": "<=",
+        "gt": ">",
+        "gte": ">=",
+        "is_null": "is_null",
+        "is_not_null": "is_valid",
+    },
 }
-_FALSE_FOR_NULL = (0, 1)
-"""MATCH and SKIP of `null_matching_behavior`: without a null in the list, a null is not in it."""
+"""The functions of Substrait that are known here, by the file that defines them."""
+
+_LITERALS = {
+    1: pa.bool_(),
+    2: pa.int64(),
+    3: pa.int64(),
+    5: pa.int64(),
+    7: pa.int64(),
+    12: pa.string(),
+    13: pa.binary(),
+    27: pa.timestamp("us", "UTC"),
+}
+"""The types of the literals that are known here, by their field in Substrait's Literal."""
+
+_MOST_CALLS = 16
+"""Each level of calls doubles what pyarrow writes: https://github.com/apache/arrow/issues/48761."""
 
 
 class ScanDataset(dataset.InMemoryDataset):  # type: ignore[misc]
@@ -54,7 +67,7 @@ class ScanDataset(dataset.InMemoryDataset):  # type: ignore[misc]
             **options: Those of `pyarrow.dataset.Dataset.scanner`.
         """
         wanted, condition = self._wanted(columns, filter), EVERYTHING
-        tree = None if filter is None else tree_of(filter)
+        tree = None if filter is None else tree_of(filter, self.schema)
         if tree is not None:
             condition = implied(tree, self._kinds)
 
@@ -83,7 +96,7 @@ class ScanDataset(dataset.InMemoryDataset):  # type: ignore[misc]
         if columns is None:
             return tuple(names)
         expressions = list(columns.values()) if isinstance(columns, Mapping) else []
-        trees = [tree_of(each) for each in [*expressions, *([] if condition is None else [condition])]]
+        trees = [tree_of(each, self.schema) for each in [*expressions, *([] if condition is None else [condition])]]
         used = set[str]() if isinstance(columns, Mapping) else _known(columns, names)
         for tree in trees:
             used |= set(names if tree is None else fields_of(tree))
@@ -158,69 +171,163 @@ def _known(columns: Iterable[str], names: list[str]) -> set[str]:
     return {name for name in columns if name in names}
 
 
-def tree_of(expression: Any) -> Node | None:
-    """The parts of the condition; None if pyarrow does not serialize it, or in another form than the known one."""
+def tree_of(expression: Any, schema: pa.Schema) -> Node | None:
+    """The parts of the condition; None if it is too long, or pyarrow cannot say it in Substrait, or says it in another form."""
     try:
-        file = pa.ipc.open_file(expression.__reduce__()[1][0])
-        return _tree(list(_pairs(file.schema)), file.get_batch(0).columns if file.num_record_batches else [])
-    except (pa.ArrowException, ValueError, LookupError, RecursionError):
+        plan = _fields(_substrait(expression, schema))
+        return _Substrait(plan, schema).node(_message(_fields(_message(plan, 3)), 1))
+    except (pa.ArrowException, ImportError, ValueError, LookupError):
         return None
 
 
-def _tree(pairs: Sequence[tuple[str, str]], columns: Sequence[Any]) -> Node:
-    """The condition that is listed in prefix order: a name of a kind with a value, for each part."""
-    open_calls: list[tuple[str, list[Node], dict[str, Any]]] = [("", [], {})]
-    for kind, value in pairs:
-        match kind:
-            case "call":
-                open_calls.append((value, [], {}))
-            case "end":
-                name, parts, options = open_calls.pop()
-                open_calls[-1][1].append(_call(name, parts, options))
-            case "field_ref":
-                open_calls[-1][1].append(Field(value))
-            case "literal":
-                open_calls[-1][1].append(Literal(columns[int(value)]))
-            case "options":
-                open_calls[-1][2].update(dict(columns[int(value)][0].items()))
-            case _:
-                raise ValueError(f"an expression of pyarrow has a part of the unknown kind {kind!r}")
-    ((_, (tree,), _),) = open_calls
-    return tree
+def _substrait(expression: Any, schema: pa.Schema) -> bytes:
+    if str(expression).count("(") > _MOST_CALLS:
+        raise ValueError("the expression has too many calls")
+    return bytes(expression.to_substrait(schema, allow_arrow_extensions=True))
 
 
-def _call(name: str, parts: list[Node], options: dict[str, Any]) -> Node:
-    match name, parts:
-        case (("and_kleene" | "or_kleene"), _):
-            return joined(_NAMES[name], parts)
-        case "is_null", [_] if options and not options["nan_is_null"].as_py():
-            return Call("is_null", tuple(parts))
-        case "is_in", [tested] if options and options["null_matching_behavior"].as_py() in _FALSE_FOR_NULL:
-            values = options["value_set"].values
-            if values.null_count == 0:
-                return Call("and", (Call("is_valid", (tested,)), Call("in", (tested, Literal(values)))))
-        case "if_else", [Call("is_valid", tested), Call("and", (_, Call("in", (column, _)) as listed)), Literal(nothing)]:
-            # How DuckDB 2 writes IN.
-            if tested == (column,) and nothing.null_count == len(nothing):
-                return listed
-    return Call("unknown" if options else _NAMES.get(name, "unknown"), tuple(parts))
+class _Substrait:
+    """Reads an expression of Substrait, the public form of pyarrow's: https://substrait.io/expressions/field_references.
 
-
-def _pairs(schema: pa.Schema) -> Iterator[tuple[str, str]]:
-    """All metadata of a schema, in order. `schema.metadata` is a dict, and here the same key occurs many times.
-
-    The Arrow C data interface describes the bytes: the number of pairs, then the length and the bytes of each key and value.
+    A part with a field that is not known here is unknown, because the field can change its meaning.
     """
-    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    capsule = schema.__arrow_c_schema__()
-    at = ctypes.cast(pointer_of(capsule, b"arrow_schema"), ctypes.POINTER(ctypes.c_void_p))[2]
-    if at is None:
-        return
-    count, at = ctypes.c_int32.from_address(at).value, at + 4
-    texts = list[str]()
-    for _ in range(2 * count):
-        length = ctypes.c_int32.from_address(at).value
-        texts.append(ctypes.string_at(at + 4, length).decode())
-        at += 4 + length
-    yield from zip(texts[::2], texts[1::2], strict=True)
+
+    def __init__(self, plan: _Fields, schema: pa.Schema) -> None:
+        self._columns = tuple(map(Field, schema.names))
+        files = dict[int, str]()
+        for raw in _messages(plan, 1):
+            uri = _fields(raw)
+            files[_number(uri, 1)] = _message(uri, 2).decode().rpartition("/")[2]
+        self._functions = dict[int, str]()
+        for raw in _messages(plan, 2):
+            function = _fields(_message(_fields(raw), 3))
+            known = _FUNCTIONS.get(files.get(_number(function, 1), ""), {})
+            self._functions[_number(function, 2)] = known.get(_message(function, 3).decode(), "unknown")
+
+    def node(self, raw: bytes) -> Node:
+        """A part of the expression."""
+        expression = _fields(raw)
+        match list(expression):
+            case [1]:
+                return self._literal(_message(expression, 1))
+            case [2]:
+                return self._column(_fields(_message(expression, 2)))
+            case [3]:
+                return self._call(_fields(_message(expression, 3)))
+            case [6]:
+                return self._in(_fields(_message(expression, 6)))
+            case [8]:
+                # What it is for null is lost: that differs between the options of pyarrow's is_in.
+                return Call("and", (self._listed(_fields(_message(expression, 8))), Call("unknown", ())))
+        return self._unknown()
+
+    def _unknown(self) -> Node:
+        """A part that can use each column."""
+        return Call("unknown", self._columns)
+
+    def _literal(self, raw: bytes) -> Node:
+        """One value. A null, and a value of another type, is an unknown part without columns."""
+        match list(_fields(raw).items()):
+            case [(number, [value])] if number in _LITERALS and isinstance(value, bytes) == (number in (12, 13)):
+                return Literal(pa.array([_value(value, _LITERALS[number])], _LITERALS[number]))
+        return Call("unknown", ())
+
+    def _column(self, selection: _Fields) -> Node:
+        segment = _fields(_message(selection, 1))
+        field = _fields(_message(segment, 2))
+        if set(selection) == {1, 4} and not _message(selection, 4) and set(segment) == {2} and set(field) <= {1}:
+            return self._columns[_number(field, 1)]
+        return self._unknown()
+
+    def _call(self, function: _Fields) -> Node:
+        arguments = [_fields(raw) for raw in _messages(function, 4)]
+        if any(set(argument) != {3} for argument in arguments):
+            return self._unknown()
+        parts = tuple(self.node(_message(argument, 3)) for argument in arguments)
+        name = self._functions[_number(function, 1)] if set(function) <= {1, 3, 4} else "unknown"
+        return joined(name, parts) if name in ("and", "or") else Call(name, parts)
+
+    def _listed(self, choice: _Fields) -> Node:
+        """A value that is in a list of literals."""
+        values = [self.node(raw) for raw in _messages(choice, 2)]
+        tested = self.node(_message(choice, 1))
+        arrays = [value.values for value in values if isinstance(value, Literal)]
+        if set(choice) != {1, 2} or len(arrays) < len(values) or len({array.type for array in arrays}) > 1:
+            return Call("unknown", (tested, *values))
+        return Call("in", (tested, Literal(pa.concat_arrays(arrays))))
+
+    def _in(self, choice: _Fields) -> Node:
+        """How DuckDB 2 writes IN: if the column is not null then whether it is in the list, else null."""
+        match [_fields(raw) for raw in _messages(choice, 1)]:
+            case [clause] if set(choice) == {1, 2} and set(clause) == {1, 2} and self._is_null(_message(choice, 2)):
+                tested, listed = self.node(_message(clause, 1)), self.node(_message(clause, 2))
+                match tested, listed:
+                    case Call("is_valid", (column,)), Call("and", (Call("in", (same, _)) as found, _)) if column == same:
+                        return found
+                return Call("unknown", (tested, listed))
+        return self._unknown()
+
+    @staticmethod
+    def _is_null(raw: bytes) -> bool:
+        expression = _fields(raw)
+        return list(expression) == [1] and list(_fields(_message(expression, 1))) == [29]
+
+
+_Fields = dict[int, list[Any]]
+"""The fields of a message of protobuf by their number: each is an int or bytes."""
+
+
+def _fields(message: bytes) -> _Fields:
+    fields, at = _Fields(), 0
+    value: int | bytes
+    while at < len(message):
+        key, at = _varint(message, at)
+        if key & 7 == 0:
+            value, at = _varint(message, at)
+        elif key & 7 in (1, 2, 5):
+            size, at = _varint(message, at) if key & 7 == 2 else (8 if key & 7 == 1 else 4, at)
+            value, at = message[at : at + size], at + size
+        else:
+            raise ValueError(f"a message of protobuf has the unknown wire type {key & 7}")
+        fields.setdefault(key >> 3, []).append(value)
+    if at != len(message):
+        raise ValueError("a message of protobuf ends inside a field")
+    return fields
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        value |= (message[at] & 127) << shift
+        at += 1
+        if message[at - 1] < 128:
+            return value, at
+    raise ValueError("a number of protobuf has more than 10 bytes")
+
+
+def _messages(fields: _Fields, number: int) -> list[bytes]:
+    """A field of messages, texts or bytes."""
+    values = fields.get(number, [])
+    if not all(isinstance(value, bytes) for value in values):
+        raise ValueError(f"field {number} of a message of protobuf is a number")
+    return values
+
+
+def _message(fields: _Fields, number: int) -> bytes:
+    """A field that is one message, text or bytes."""
+    (value,) = _messages(fields, number)
+    return value
+
+
+def _number(fields: _Fields, number: int) -> int:
+    """A field that is a number: protobuf does not write 0."""
+    (value,) = fields.get(number, [0])
+    if not isinstance(value, int):
+        raise ValueError(f"field {number} of a message of protobuf is not a number")
+    return value
+
+
+def _value(raw: int | bytes, kind: pa.DataType) -> Any:
+    if isinstance(raw, bytes):
+        return raw.decode() if pa.types.is_string(kind) else raw
+    return bool(raw) if pa.types.is_boolean(kind) else raw - (raw >> 63 << 64)

@@ -31,6 +31,7 @@ _OPERATORS = {
 }
 _OF_ONE = {"IsNull": "is_null", "IsNotNull": "is_valid", "Not": "not"}
 _BOUNDS = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
+_CONTAINS = ({"ListExpr": {"Contains": {"nulls_equal": True}}}, {"ListExpr": {"Contains": {"nulls_equal": False}}})
 _INSTALL = "pip install 'polars>=1.34'"
 
 
@@ -75,39 +76,38 @@ def _implied(condition: polars.Expr, kinds: Mapping[str, str]) -> Predicate:
 
 
 def tree_of(expression: polars.Expr) -> Node | None:
-    """The parts of the condition; None if Polars does not serialize it, or if it is nested too deeply."""
-    from polars.exceptions import PolarsError
-
+    """The parts of the condition; None if Polars does not serialize it, or in another form, or if it is nested too deeply."""
     try:
         return _node(json.loads(expression.meta.serialize(format="json")))
-    except (PolarsError, ValueError, RecursionError):
+    except Exception:  # The form is not documented, so a version can break it in any way. The rows are then selected by Polars alone.
         return None
 
 
 def _node(raw: Any) -> Node:
-    match raw:
-        case {"Column": str(name)}:
+    """A part of the expression. One with a name that is not known here is unknown, because that can change its meaning."""
+    if _is_constant(raw):
+        return Literal(_value(raw))
+    match list(raw.items()):
+        case [("Column", str(name))]:
             return Field(name)
-        case _ if _is_constant(raw):
-            return Literal(_value(raw))
-        case {"BinaryExpr": {"left": left, "op": str(operator), "right": right}}:
-            name, parts = _OPERATORS.get(operator, "unknown"), (_node(left), _node(right))
-            return joined(name, parts) if name in ("and", "or") else Call(name, parts)
-        case {"Function": {"input": list(parts), "function": {"Boolean": function}}}:
-            return _boolean(function, tuple(map(_node, parts)))
-        case {"Function": {"input": [_, _] as parts, "function": {"ListExpr": {"Contains": _} | "Contains"}}}:
-            return Call("contains", tuple(map(_node, parts)))
+        case [("BinaryExpr", {"left": left, "op": str(operator), "right": right} as parts)] if len(parts) == 3:
+            name, both = _OPERATORS.get(operator, "unknown"), (_node(left), _node(right))
+            return joined(name, both) if name in ("and", "or") else Call(name, both)
+        case [("Function", {"input": list(inputs), "function": {"Boolean": function} as named} as parts)] if len(parts) + len(named) == 3:
+            return _boolean(function, tuple(map(_node, inputs)))
+        case [("Function", {"input": [_, _] as inputs, "function": function} as parts)] if len(parts) == 2 and function in _CONTAINS:
+            return Call("contains", tuple(map(_node, inputs)))
     return Call("unknown", ())
 
 
 def _is_constant(raw: Any) -> bool:
     """Whether it is a literal, or made of literals alone, as a time is before Polars 1.38: each function of these has one result."""
-    match raw:
-        case {"Literal": _}:
+    match list(raw.items()):
+        case [("Literal", _)]:
             return True
-        case {"Cast": {"expr": inside}}:
+        case [("Cast", {"expr": inside})]:
             return _is_constant(inside)
-        case {"Function": {"input": list(parts), "function": {"TemporalExpr": _} | {"StringExpr": _}}}:
+        case [("Function", {"input": list(parts), "function": {"TemporalExpr": _} | {"StringExpr": _}})]:
             return all(map(_is_constant, parts))
     return False
 
@@ -116,10 +116,10 @@ def _boolean(function: Any, parts: tuple[Node, ...]) -> Node:
     match function, parts:
         case str(name), (_,) if name in _OF_ONE:
             return Call(_OF_ONE[name], parts)
-        case (("IsIn" | {"IsIn": {"nulls_equal": False}}), (tested, Literal(values))):
+        case _, (tested, Literal(values)) if function == {"IsIn": {"nulls_equal": False}}:
             listed = values[0].values if len(values) == 1 and hasattr(values[0], "values") else values
             return Call("in", (tested, Literal(listed)))
-        case {"IsBetween": {"closed": str(closed)}}, (tested, low, high) if closed in _BOUNDS:
+        case {"IsBetween": {"closed": str(closed)}}, (tested, low, high) if function == {"IsBetween": {"closed": closed}}:
             above, below = _BOUNDS[closed]
             return Call("and", (Call(above, (tested, low)), Call(below, (tested, high))))
     return Call("unknown", parts)
