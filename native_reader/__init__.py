@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from native_reader.compare import Diff
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
+    from native_reader.lazy import Verification
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.summarizing import Summarized
-    from native_reader.verification import Verification
 
 __all__ = [
     "Arrivals",
@@ -100,7 +100,7 @@ def __getattr__(name: str) -> Any:
 
             return Summarized
         case "Verification":
-            from native_reader.verification import Verification
+            from native_reader.lazy import Verification
 
             return Verification
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from native_reader.compare import Diff
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
+    from native_reader.lazy import Verification
     from native_reader.markdown import Document
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.summarizing import Summarized
-    from native_reader.verification import Verification
 
 __all__ = ["COLUMNS_OF", "DEFAULT_COLUMNS", "TABLE_NAMES", "Lazy", "Scan", "Store", "TableScan", "connect", "diff", "open", "selection_of"]
 
@@ -289,7 +289,7 @@ class Store:
             >>> check.is_clean
             False
         """
-        from native_reader.verification import Verification
+        from native_reader.lazy import Verification
 
         taken = (*TABLE_OPTIONS, *TABLES["findings"].options)
         return Verification(self._stores, self._table("verify", "findings", [name for name in taken if name != "columns"], options))

@@ -1,7 +1,8 @@
-"""Tables that have not been read yet: scans of messages, and of the other tables."""
+"""Reads that have not happened yet: of messages, of the other tables, and of the findings of a check."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -14,7 +15,7 @@ from native_reader.checks import MOST_JOBS, whole
 from native_reader.columns.batches import CORRUPT_COLUMNS
 from native_reader.columns.schema import COLUMNS
 from native_reader.conditions import condition_on, predicate_of
-from native_reader.errors import spelled
+from native_reader.errors import UseError, spelled
 from native_reader.export.account import Exported
 from native_reader.export.run import WantedExport, export
 from native_reader.frames.lazy import Lazy
@@ -29,9 +30,13 @@ from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
+from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Selection, Table, TableExplanation, TableRequest
+from native_reader.text import size_of
+from native_reader.verify.codes import SEVERITIES, advice
+from native_reader.verify.findings import FirstFindings
 
 _SHOWN = 300
 
@@ -421,3 +426,86 @@ class TableScan(Lazy):
 
     def _batches(self, selection: Selection, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
         yield from self._table.read_all(self.parts(), self._projection, selection, _jobs(jobs), progress)
+
+
+class Verification(Lazy):
+    """The findings of a check, one row each, and their summary. It reads when it is used, as a scan; a second use reads again.
+
+    `counts`, `is_clean` and `summary` are about the last use: read the findings first.
+
+    Examples:
+        >>> check = store.verify()
+        >>> errors = [row for row in check.to_table().to_pylist() if row["severity"] == "error"]
+        >>> check.is_clean, errors
+        (True, [])
+    """
+
+    def __init__(self, stores: Sequence[StoreFiles], findings: TableScan) -> None:
+        self._stores, self._findings = tuple(stores), findings
+        self._found: FirstFindings | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of its batches."""
+        return self._findings.schema
+
+    def __repr__(self) -> str:
+        stores = ", ".join(store.uri for store in self._stores) or "no store"
+        read = "Not read yet" if self._found is None else self.summary
+        return f"<Verification {stores}: {read}. Next: .to_table(), .to_batches(), then .summary, .counts, .is_clean>"
+
+    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
+        """Read the findings, as they are found.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `Scan.to_batches`.
+        """
+        found = FirstFindings()
+        for batch in self._findings.to_batches(jobs, progress):
+            found.add(batch)
+            yield batch
+        self._found = found
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The number of findings of each severity: `error`, `warning` and `note`."""
+        return self._read.counts
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether there is neither an error nor a warning. Notes say what is not in the store or was not checked."""
+        return not self._read.faults
+
+    @property
+    def _read(self) -> FirstFindings:
+        if self._found is None:
+            raise UseError("a Verification counts what was read. Read all findings first, with .to_table() or .to_batches()")
+        return self._found
+
+    @property
+    def summary(self) -> str:
+        """One line: how many errors, warnings and notes, in how much."""
+        return self.said.text()
+
+    @property
+    def said(self) -> Said:
+        """The summary, without its words."""
+        segments = [segment for each in self._stores for segment in each.segments]
+        if not segments:
+            return say("nothing to check")
+        found = [say("clean")] if self.is_clean else []
+        found += [say(f"n {name}", count=self.counts[name]) for name in SEVERITIES if self.counts[name]]
+        size = size_of(sum(segment.size for segment in segments))
+        return say("in log", found=joined("clauses", found), segments=len(segments), size=size)
+
+    @staticmethod
+    def advice(code: str, spell: Callable[[str], str] = str, *, language: str = ENGLISH) -> str:
+        """What to do about findings of a code.
+
+        Args:
+            code: One of those in docs/verify.md.
+            spell: How option names are written.
+            language: `en` or `zh`.
+        """
+        return spelled(advice(code, language), spell)

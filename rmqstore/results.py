@@ -1,11 +1,12 @@
-"""What `rescue`, `repair` and `extract` say when they end."""
+"""What `rescue`, `repair` and `extract` say when they end, and a finding of the check as people read it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from native_reader import Repaired, Rescued
-from native_reader.sentences import Said, joined, say
+from native_reader import Repaired, Rescued, Verification
+from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.start import NO, Start, question, said_of
 
 
@@ -56,3 +57,20 @@ def _start(asked: Said, start: Start) -> Iterator[Said]:
     first = say("start answered", question=asked, answer=answer)
     yield _warning(first) if start.loses or start.outcome == NO else first
     yield from (say("further reason", reason=each) for each in others)
+
+
+class InWords(NamedTuple):
+    """A finding in one language."""
+
+    severity: str
+    found: tuple[str, ...]
+    """What was found at the first place. In Chinese, after the meaning of the code, which is an English word."""
+    advice: str
+
+
+def in_words(row: Mapping[str, Any], language: str, spell: Callable[[str], str] = str) -> InWords:
+    """A row of the table `findings`. `spell`: how option names are written."""
+    code, found = row["code"], Said.from_json(row["details"]).text(language)
+    meaning = () if language == ENGLISH else (Said(f"code {code}").text(language),)
+    severity = Said(f"severity {row['severity']}").text(language)
+    return InWords(severity, (*meaning, found), Verification.advice(code, spell, language=language))

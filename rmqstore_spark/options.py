@@ -11,8 +11,7 @@ from socket import gethostname
 from native_reader.api import TABLE_NAMES
 from native_reader.checks import Size
 from native_reader.errors import DataLoss, OptionError, PathError, StoreError, UnreadableError, did_you_mean
-from native_reader.options import PLACES, MessageOptions, Option, Options, option, options_of
-from native_reader.values import ACCESS, FLAG, number, one_of, size_from
+from native_reader.options import ACCESS, FLAG, PLACES, MessageOptions, Option, Options, number, one_of, option, options_of, size_from
 
 MESSAGES = "messages"
 _ALL = "python -m rmqstore_spark --options lists all options"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from importlib import metadata
 from typing import Any
 
 from native_reader.columns.projection import Projection
@@ -20,7 +21,6 @@ from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import SegmentReport
 from native_reader.sentences import Said
 from native_reader.storage.store import Segment, StoreFiles
-from native_reader.version import version
 
 NAME = "_export.json"
 _LAYOUT = 6
@@ -171,3 +171,15 @@ def _in_order(request: ExportRequest) -> Iterable[str]:
 
 def _shown(value: Any) -> str:
     return (",".join(map(str, value))[:_SHOWN] or "nothing") if isinstance(value, list) else shown(value)
+
+
+UNKNOWN = "unknown"
+"""Of a zip or a folder of sources, which has no metadata."""
+
+
+def version() -> str:
+    """The version of the installed package."""
+    try:
+        return metadata.version("rmqstore-spark")
+    except metadata.PackageNotFoundError:
+        return UNKNOWN

@@ -187,7 +187,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, is_wanted
     if is_wanted and not context.resilient_parsing:
         from importlib.metadata import PackageNotFoundError, version
 
-        try:  # as native_reader.version, whose package takes long to import
+        try:  # as native_reader.export.manifest, whose package takes long to import
             click.echo(version("rmqstore-spark"))
         except PackageNotFoundError:
             click.echo("unknown: the package is used from its sources")

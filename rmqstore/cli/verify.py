@@ -127,7 +127,7 @@ class _Printer:
         self._output.line(f"{_MARGIN}→ {safe(advice)}")
 
     def _in_words(self, row: dict[str, Any]) -> tuple[str, tuple[str, ...], str]:
-        from rmqstore.findings import in_words
+        from rmqstore.results import in_words
 
         severity, found, advice = in_words(row, self._language, spelled)
         return severity, tuple(found), advice

@@ -11,11 +11,11 @@ from native_reader.facts import REASONS, Damage, Facts, FirstFindings, Missing, 
 from native_reader.sentences import Said, say, verbatim
 from native_reader.start import NO, lines_of, question
 from native_reader.text import names_of, number_of, size_of
-from rmqstore.findings import in_words
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.markup import Markup, element
 from rmqstore.report.segment_map import segment_map
 from rmqstore.report.words import Words
+from rmqstore.results import in_words
 
 _MOST_TOPICS = 5
 

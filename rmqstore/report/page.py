@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from native_reader.export.manifest import version
 from native_reader.facts import RESERVED, Facts, FirstFindings, LagOfGroups, Problem, Tally
 from native_reader.start import BETTER_NOT, BUT, NO, UNKNOWN, YES
 from native_reader.text import number_of, size_of
-from native_reader.version import version
 from rmqstore.report.blocks import NUMBER, TEXT, TOP, name, note, pairs, part, ranking, section, stacked, table, times_in
 from rmqstore.report.damage_section import damage, damage_sentence, findings_sentence, start
 from rmqstore.report.disk_section import deleted_topics, disk, on_disk

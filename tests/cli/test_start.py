@@ -14,7 +14,7 @@ from support.golden import unpack
 from support.own_stores import STORES
 from support.stores import files_of, on_disk
 
-from native_reader.version import version
+from native_reader.export.manifest import version
 from rmqstore.cli.program import COMMANDS, program
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"

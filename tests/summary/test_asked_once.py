@@ -16,8 +16,8 @@ from native_reader.plan import summarized
 from native_reader.records.extents import Extents
 from native_reader.records.walk import CHUNK
 from native_reader.scan.narrowed import FIRST_GROUP, NarrowedRead
+from native_reader.summarizing import encoded
 from native_reader.summary import part, pieces
-from native_reader.summary.making import encoded
 from native_reader.summary.part import GROUPS, KEYS, Facts, Groups
 from native_reader.summary.pieces import Unfit
 from native_reader.testing.spec import StoreSpec
