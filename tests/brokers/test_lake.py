@@ -16,7 +16,6 @@ from random import Random
 from threading import Event, Thread
 
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pysparks import streams
 from rocketmq import SMALL_FILES, Broker
 from support.cluster import kill_all
@@ -39,6 +38,8 @@ log = logging.getLogger(__name__)
 
 def iceberg(warehouse: Path, _: str) -> list[int]:
     """The rows of the Iceberg table."""
+    from pyiceberg.catalog.sql import SqlCatalog  # it takes seconds, in each process that collects the tests
+
     catalog = SqlCatalog("lake", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=warehouse.as_uri())
     rows = catalog.load_table("rocketmq.messages").scan().to_arrow()["physical_offset"].to_pylist()
     catalog.close()
