@@ -304,13 +304,13 @@ class QueueReader:
         numbers, counts, offsets, sizes, codes = columns or [NO_NUMBERS] * 5
         return Entries(numbers, counts, offsets, sizes, codes, firsts=np.array(firsts[1:], np.int64))
 
-    def pieces(self, which: int, begin: int, end: int, at_once: int = _PIECE) -> Iterator[tuple[int, NDArray[np.void]]]:
+    def pieces(self, which: int, begin: int, end: int, at_once: int | None = None) -> Iterator[tuple[int, NDArray[np.void]]]:
         """Pieces of a file's places `[begin, end)`, without holes: the first place of each piece, and its entries, written or not.
 
-        `at_once`: the bytes of a piece.
+        `at_once`: the bytes of a piece; by default _PIECE.
         """
         width = self.width
-        most = at_once // width
+        most = (_PIECE if at_once is None else at_once) // width
         while begin < end:
             if end - begin > most:  # a shorter range is read faster than the hole is searched
                 try:

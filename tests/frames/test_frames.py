@@ -21,8 +21,11 @@ from support.effort import sampled
 from support.stores import in_memory
 
 import native_reader as nr
+from native_reader.columns.projection import Projection
 from native_reader.frames import dataset, polars_frame
 from native_reader.frames.implied import Call, Field, Literal, Node, fields_of, implied
+from native_reader.plan.plan import Plan
+from native_reader.scan.run import Run
 from native_reader.testing.memory import MemoryFile, MemoryStorage
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
@@ -116,8 +119,13 @@ def test_a_query_reads_what_messages_would_read(store: nr.Store, bytes_of: Calla
 
 
 def test_only_the_columns_of_a_query_are_made(store: nr.Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, run = list[tuple[str, ...]](), nr.Scan._run
-    monkeypatch.setattr(nr.Scan, "_run", lambda scan, projection, *rest: made.append(projection.columns) or run(scan, projection, *rest))
+    made = list[tuple[str, ...]]()
+
+    def run(plan: Plan, projection: Projection, *rest: Any) -> Run:
+        made.append(projection.columns)
+        return Run(plan, projection, *rest)
+
+    monkeypatch.setattr("native_reader.lazy.Run", run)
     dataset, frame = store.messages().to_pyarrow_dataset(), store.messages().to_polars()
     sql("SELECT queue_id FROM messages WHERE tags = 'cancelled'", dataset)
     frame.filter(col("tags") == "cancelled").select("queue_id").collect()

@@ -72,7 +72,7 @@ def test_a_function_is_called_as_parts_are_read(
 def one_part(monkeypatch: pytest.MonkeyPatch) -> MemoryStorage:
     """A store whose tables have one part each. Queues and index are read in small pieces."""
     monkeypatch.setattr(progress, "_EVERY", 0)
-    monkeypatch.setattr("native_reader.tables.queue_entries._PIECE", 40)
+    monkeypatch.setattr("native_reader.sides.queues._PIECE", 40)
     monkeypatch.setattr("native_reader.tables.index_entries._AT_ONCE", 3)
     body = b"x" * (256 << 10)
     log = log_of(numbered(message(number, body=body) for number in range(36)), segment_size=16 << 20)

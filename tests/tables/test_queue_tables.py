@@ -358,7 +358,7 @@ def test_the_parts_and_batches_of_entries_are_limited(monkeypatch: pytest.Monkey
     assert cut.to_table(jobs=4).equals(whole)
     monkeypatch.setattr("native_reader.tables.queue_entries._BATCH", 5)
     assert {len(batch) for batch in opened.table("queue_entries").to_batches()} <= {4, 5, 6, 7, 8}
-    monkeypatch.setattr("native_reader.tables.queue_entries._PIECE", 40)
+    monkeypatch.setattr("native_reader.sides.queues._PIECE", 40)
     assert opened.table("queue_entries").to_table().equals(whole)
 
 
