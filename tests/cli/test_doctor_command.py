@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -128,3 +130,23 @@ def test_a_finding_that_is_not_about_the_log_has_no_warning_about_brokers(store:
     lines = run("doctor", store).out.splitlines()
     assert f"try        rmqstore rescue {store} FOLDER" in lines
     assert not [line for line in lines if line.startswith("warning")]
+
+
+def test_a_deleted_topic_is_named_once_with_the_number_of_its_queues(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
+    store = Path(shutil.copytree(own_store("5.5.0-killed").root, tmp_path / "store"))
+    path = store / "config" / "topics.json"
+    settings = json.loads(path.read_text())
+    del settings["topicConfigTable"]["Plain"]
+    path.write_text(json.dumps(settings))
+    (said,) = (each for each in nr.open(store).diagnose().harmless if each.kind == "orphaned")
+    queues = len(list((store / "consumequeue" / "Plain").iterdir()))
+    assert queues > 1
+    assert dict(said.values) == {"queues": queues, "names": "Plain"}
+
+
+def test_the_diagnosis_names_the_offsets_of_a_missing_file(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
+    store = Path(shutil.copytree(own_store("5.5.0-killed").root, tmp_path / "store"))
+    start, stop = (int(path.name) for path in sorted((store / "commitlog").iterdir())[1:3])
+    (store / "commitlog" / f"{start:020}").unlink()
+    (gap,) = (each for each in nr.open(store).diagnose().losses if each.kind == "gap")
+    assert dict(gap.values) == {"start": start, "stop": stop, "bytes": stop - start}

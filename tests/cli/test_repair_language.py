@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
+from support import unstarted as damages
 from support.command_line import Ran, run
-from support.golden import unpack
+from support.golden import Golden, unpack
 from support.own_stores import STORES
 from support.store_damages import body_bit, page_of_zeros
 
@@ -60,3 +63,10 @@ def test_a_whole_store_gets_a_yes(tmp_path: Path) -> None:
     store = unpack("4.9.7-kinds", tmp_path, STORES).root
     assert "Is it safe to start a broker on this store? yes" in run("rescue", store, tmp_path / "rescued").err
     assert "可以在此存储上启动 broker 吗？可以" in run("rescue", store, tmp_path / "again", "--lang", "zh").err
+
+
+def test_that_a_broker_refuses_a_store_is_a_warning(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
+    store = Path(shutil.copytree(own_store("5.5.0-killed").root, tmp_path / "store"))
+    damages.a_note_beside_a_queue(store)
+    ended = run("rescue", store, tmp_path / "rescued")
+    assert "warning: Is it safe to start a broker on this store? no: readme.txt in queue 0 of " in ended.err

@@ -19,7 +19,7 @@ from support.queued_stores import dispatched
 from support.stores import files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.export import target
+from native_reader.export import manifest, target
 from native_reader.export.writers import TaskFiles
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.memory import MemoryStorage
@@ -366,3 +366,13 @@ def test_a_folder_with_a_name_that_is_not_utf8_was_a_traceback(memory: MemorySto
     with pytest.raises(nr.OptionError, match=text):
         scan_of(memory).export(os.path.join(os.fspath(tmp_path), os.fsdecode(name)))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_other_options_are_said_before_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = in_memory(files_of(log_of(20)))
+    nr.open(memory.url).messages(columns="topic").export(tmp_path)
+    monkeypatch.setattr(manifest, "version", lambda: "0.0.1")
+    with pytest.raises(nr.OptionError, match=r"holds an export of version '.*'; this is '0\.0\.1'"):
+        nr.open(memory.url).messages(columns="topic").export(tmp_path)
+    with pytest.raises(nr.OptionError, match="columns"):
+        nr.open(memory.url).messages(columns="body").export(tmp_path)

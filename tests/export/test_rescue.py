@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -336,3 +338,29 @@ def test_messages_older_than_the_log_were_not_said(tmp_path: Path) -> None:
     for language, words in (("en", f"Queues name {gone} records of 3 topics older than the log: "), ("zh", f"比日志更早的 {gone} 条记录")):
         page = page_of(store.report(verify=False), language)
         assert words in page
+
+
+def test_a_store_whose_log_is_whole_and_whose_queue_is_wrong_is_not_whole(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
+    store = Path(shutil.copytree(own_store("5.5.0-killed").root, tmp_path / "store"))
+    queue = min((store / "consumequeue" / "Plain" / "0").iterdir())
+    with queue.open("r+b") as file:
+        file.seek(20 + 8)
+        file.write(struct.pack(">i", 7))
+    rescued = nr.open(store).rescue(tmp_path / "rescued")
+    assert (rescued.exported.is_damaged, rescued.missing, rescued.problems > 0) == (False, 0, True)
+    assert not rescued.is_whole
+
+
+def test_prepared_and_rolled_back_messages_of_old_brokers_are_in_no_queue() -> None:
+    """Their queue offset is that of another message, or 0."""
+    types = (pa.string(), pa.int32(), pa.int64(), pa.string(), pa.timestamp("us", "UTC"))
+    names = ("topic", "queue_id", "queue_offset", "kind", "store_timestamp")
+    rows = [("T", 0, 5, "normal", None), ("T", 0, 0, "prepared", None), ("T", 0, 9, "rollback", None), ("T", 0, 6, "committed", None)]
+    saved = SavedQueues()
+    saved.add(pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in rows], pa.schema(zip(names, types, strict=True))))
+    (queue,) = saved.queues()
+    assert (queue.messages, queue.runs, queue.missing) == (4, [(5, 7)], 0)
+
+
+def test_ranges_in_chinese() -> None:
+    assert ranges_in([(7, 8), (10, 13)]).text("zh") == "7、10 至 12"

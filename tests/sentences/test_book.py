@@ -99,3 +99,7 @@ def test_names_are_written_as_the_output_needs_them() -> None:
 def test_the_command_has_the_languages_of_the_book() -> None:
     """It does not import the book for its help."""
     assert text.LANGUAGES == LANGUAGES
+
+
+def test_the_severities_in_chinese() -> None:
+    assert [Said(f"severity {each}").text("zh") for each in ("error", "warning", "note")] == ["错误", "警告", "提示"]

@@ -207,3 +207,45 @@ def test_the_worst_reason_comes_first(killed: Path) -> None:
     start = answer_of(killed)
     assert kinds(start) == ["cut", "hole", "no topics"]
     assert [reason.harm for reason in start.reasons] == [Harm.LOSES, Harm.LOSES, Harm.CHANGES]
+
+
+def begins_of(store: Path, number: int) -> int:
+    (files,) = nr.open(store).stores
+    return recovery_begins(files, LINES[number])
+
+
+def test_a_killed_broker_begins_before_both_times_of_its_checkpoint(killed: Path) -> None:
+    """4.0 to 5.4: with the newest segment whose first record is three seconds older than the earlier of the two."""
+    rows = nr.open(killed).table("segments").to_table().sort_by("first_offset").to_pylist()
+    begins, stored = rows[2]["first_offset"], round(rows[2]["first_store_timestamp"].timestamp() * 1000)
+    for number in range(3):
+        for times in ((stored + 2999, stored + 60_000), (stored + 60_000, stored + 2999)):
+            (killed / "checkpoint").write_bytes(checkpoint(*times, 0))
+            assert begins_of(killed, number) < begins
+        (killed / "checkpoint").write_bytes(checkpoint(stored + 3000, stored + 3000, 0))
+        assert begins_of(killed, number) >= begins
+
+
+def test_without_queues_a_killed_broker_does_not_queue_what_is_before_its_recovery(killed: Path) -> None:
+    """What it does not check is in no queue afterwards; a broker up to 5.4 that stopped cleanly queues the whole log again."""
+    last = max(int(path.name) for path in (killed / "commitlog").iterdir() if any(path.read_bytes()[:8]))
+    (killed / "checkpoint").write_bytes(checkpoint(2**50, 2**50, 0, dispatched=last))
+    damages.no_queues(killed)
+    (files,) = nr.open(killed).stores
+    end = nr.open(killed).diagnose().facts["commitlog"]["end_offset"]
+    found = list[list[str]]()
+    for stopped in (False, True):
+        if stopped:
+            (killed / "abort").unlink()
+        found.append([each.cause.kind for each in may_start(files, None, end, now=0, reserved_hours=72).reasons])
+    assert found == [["not queued"], ["queued again"]]
+
+
+def test_an_empty_segment_before_others_is_refused_by_each_broker(killed: Path) -> None:
+    """Only an empty last one is deleted since 5.3.2."""
+    segments = sorted((killed / "commitlog").iterdir())
+    segments[1].write_bytes(b"")
+    (files,) = nr.open(killed).stores
+    start = may_start(files, None, files.segments[-1].end, now=0, reserved_hours=72)
+    assert [(each.cause.kind, each.lines) for each in start.reasons] == [("segment size", ())]
+    assert start.outcome == NO
