@@ -1,4 +1,4 @@
-"""May a broker be started on this store? The answer, with its reasons, from what a broker does when it starts."""
+"""Whether it is safe to start a broker on a store: the answer, with its reasons, from what a broker does when it starts."""
 
 from __future__ import annotations
 

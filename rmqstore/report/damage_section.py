@@ -60,7 +60,7 @@ def _older(facts: Facts, words: Words) -> Markup | None:
 
 
 def start(facts: Facts, words: Words) -> Markup | None:
-    """May a broker be started? It is above all else: a reader who acts on the rest of the page can lose records."""
+    """Whether it is safe to start a broker. It is above all else: a reader who acts on the rest of the page can lose records."""
     found = facts.start
     if isinstance(found, Problem):
         return problem(words, found)
