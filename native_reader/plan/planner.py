@@ -49,7 +49,7 @@ def plan_read(
 
 
 def plan_reads(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning, seen: PlacesOfStores = NOT_SEEN) -> Plan:
-    """The plan of reads of several logs, of which only the ends are known yet."""
+    """Plan the reads of several logs when only their ends are known."""
     prepared = [
         replace(read, places=seen[read.store.uri]) if read.store.uri in seen else _prepared(read, predicate, planning) for read in reads
     ]

@@ -26,7 +26,7 @@ OF_CODES = {
     **{f"code {code}": meaning for code, (meaning, _) in CODES.items()},
     **{f"advice {code}": advice for code, (_, advice) in CODES.items()},
     # A finding at its first place. A code is an English word, so in Chinese its meaning comes first.
-    **{f"found {code}": ("{message}", f"{meaning}（{{message}}）") for code, (_, meaning) in ((c, m) for c, (m, _) in CODES.items())},
+    **{f"found {code}": ("{message}", f"{chinese}（{{message}}）") for code, ((_, chinese), _) in CODES.items()},
 }
 TABLES = (JOINTS, SEVERITIES, OF_CODES, DOCTOR, LOSSES, START, VERIFY, RESCUE, REPAIR, REFUSALS, RESULTS, DISK, DIFF)
 BOOK: Mapping[str, tuple[str, str]] = {kind: pair for table in TABLES for kind, pair in table.items()}

@@ -13,9 +13,9 @@ LANGUAGES = ENGLISH, CHINESE = "en", "zh"
 class Said(NamedTuple):
     """What a sentence says: its kind, its numbers and names, and parts that are sentences themselves.
 
-    A text that is translated when it is made, as by gettext, has one language from then on. This is made where something is found, goes
-    through a process, a cell of a table or JSON, and becomes text where somebody reads it. The kind is the key, not the English text, so
-    that a sentence can be reworded; and each language puts parts and plurals in its own order.
+    gettext translates a text where it is made, and the text has one language from then on. A Said has none: it can be sent to another
+    process, or stored in a cell of a table or in JSON, and whoever prints it chooses the language. The kind is the key, not the English
+    text, so a sentence can be reworded. Each language has its own order of parts, and its own plurals.
     """
 
     kind: str

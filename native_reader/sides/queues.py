@@ -141,7 +141,7 @@ def _unless_missing(listing: Callable[[str], list[Name]], uri: str, strict: bool
 
 
 IF_DELETED: Excused = (FileNotFoundError,)
-"""A file that was deleted meanwhile has no entries; one that cannot be read is an error."""
+"""A deleted file has no entries. A file that cannot be read is an error."""
 
 
 class QueueReader:

@@ -232,7 +232,7 @@ def _holds_data(segment: Segment) -> bool:
         offset, end = 0, file.written_end()
         while (offset := file.next_data(offset)) < end:
             got = file.read_into(offset, buffer)
-            if not got:  # cut meanwhile
+            if not got:  # the file was truncated during the read
                 break
             if buffer[:got] != _ZEROS[:got]:
                 return True
