@@ -188,6 +188,11 @@ class Topics:
         """All topics with a printable name."""
         return [name for name in self._table if name.isprintable()]
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there are settings, also if they cannot be read or name no topic."""
+        return self._directory is not None and bool(self._table or (not self._is_database and self._text.strip()))
+
     def has(self, name: str) -> bool:
         """Whether that topic is there. A file is searched for the name without parsing: a broker may have thousands of topics."""
         if self._is_database:

@@ -12,10 +12,14 @@ from __future__ import annotations
 
 import zlib
 
+import numpy as np
 import pyarrow as pa
+
+from native_reader.layout.record import COMPRESSED, Bytes, Index, Mask, Records
 
 _CODECS = {0: "zlib", 1: "lz4", 2: "zstd", 3: "zlib"}
 _PIECE = 64 << 10
+_TYPE_BITS, _MAGIC, _LZ4, _ZSTD = 0x700, 4, 0x184D2204, 0xFD2FB528
 
 
 def codec_of(sys_flag: int) -> str | None:
@@ -31,6 +35,37 @@ def decompress(stored: bytes | memoryview, sys_flag: int, at_most: int) -> bytes
     if codec == "zlib":
         return _inflate(stored, at_most)
     return None if codec is None else _stream(stored, codec, at_most)
+
+
+def not_packed(u8: Bytes, records: Records) -> Index:
+    """The records that say that their body is compressed, while it does not begin as a stream of their codec.
+
+    A client cannot decompress such a body, and loses the messages after it in the same answer of a broker.
+    """
+    flags = records.heads["sys_flag"]
+    rows = np.flatnonzero((flags & COMPRESSED != 0) & (records.body_size > 0)) if records.flags & COMPRESSED else np.empty(0, np.intp)
+    return rows[~_begin_packed(u8, records, rows)]
+
+
+def packed_as_plain(u8: Bytes, records: Records) -> Index:
+    """The records that say that their body is plain, while it begins as a stream of the codec in their type bits."""
+    if not records.flags & _TYPE_BITS:
+        return np.empty(0, np.intp)
+    flags = records.heads["sys_flag"]
+    rows = np.flatnonzero((flags & COMPRESSED == 0) & (flags & _TYPE_BITS != 0) & (records.body_size > _MAGIC))
+    return rows[_begin_packed(u8, records, rows)]
+
+
+def _begin_packed(u8: Bytes, records: Records, rows: Index) -> Mask:
+    """Whether each body begins with the magic of its codec."""
+    at, kind = records.body_at[rows], records.heads["sys_flag"][rows] >> 8 & 7
+    first, second, third, fourth = (u8[np.minimum(at + place, len(u8) - 1)].astype(np.int64) for place in range(_MAGIC))
+    magic = first | second << 8 | third << 16 | fourth << 24
+    zlib = (first & 0x0F == 8) & ((first << 8 | second) % 31 == 0)
+    zlib |= (first == 0x1F) & (second == 0x8B)
+    begins = np.select([(kind == 0) | (kind == 3), kind == 1, kind == 2], [zlib, magic == _LZ4, magic == _ZSTD], False)
+    packed: Mask = begins & (records.body_size[rows] > _MAGIC)
+    return packed
 
 
 def _inflate(stored: bytes | memoryview, at_most: int) -> bytes | None:

@@ -55,6 +55,24 @@ CODES = {
         ("no file contains these offsets", "没有文件包含这些偏移量"),
         ("look for moved or renamed segments", "查找被移走或改名的 commitlog 文件"),
     ),
+    "log-removed": (
+        (
+            "the log begins later than its queues, and its times show that what was before has not expired",
+            "日志的开头晚于其消费队列，而存储时间表明之前的内容尚未过期",
+        ),
+        (
+            "look for the removed segments; a broker with a full disk, or with another fileReservedTime, deletes them itself",
+            "查找被删除的 commitlog 文件；磁盘已满或 fileReservedTime 较短的 broker 会自行删除",
+        ),
+    ),
+    "log-file-name": (
+        ("a file of the log whose records belong to another offset", "commitlog 文件中的记录属于另一个偏移量"),
+        ("give the file its right name before a broker starts; do not delete it", "在启动 broker 之前把文件改回正确的名称；不要删除它"),
+    ),
+    "log-foreign": (
+        ("a segment with records that no queue of this store names", "commitlog 文件中的记录不属于此存储的任何消费队列"),
+        ("look for the right file: this one is of another broker", "查找正确的文件：此文件属于另一个 broker"),
+    ),
     "log-lost": (
         (
             "other files name records after the end of the log, and their bytes are missing",

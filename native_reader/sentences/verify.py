@@ -16,6 +16,15 @@ VERIFY = {
         ),
         "5.3.1 及以下的 broker 启动时会在偏移量 {offset:,} 处截断日志，其后的 {bytes:,} 字节会被丢弃",
     ),
+    "removed": ("the log begins at offset {begin:,}", "日志从偏移量 {begin:,} 开始"),
+    "misnamed": (
+        "{name} has the records of {right}: in its folder, {command}",
+        "{name} 中是 {right} 的记录：请在其目录中执行 {command}",
+    ),
+    "foreign": (
+        "{entries:,} entries name something in this file, and {met:,} of them a record of their queue",
+        "有 {entries:,} 个条目指向此文件，其中 {met:,} 个指向本队列的记录",
+    ),
     "no file has": ("no file has offsets {start:,} to {stop:,}", "没有文件包含偏移量 {start:,} 至 {stop:,}"),
     "old records": ("{bytes:,} bytes of old records follow the end of the log", "日志末尾之后有 {bytes:,} 字节的旧记录"),
     "entry of queue": ("entry {number:,} of queue {queue} of '{topic}': {why}", "'{topic}' 的队列 {queue} 的第 {number:,} 个条目：{why}"),

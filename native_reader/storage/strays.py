@@ -71,6 +71,12 @@ def rename_command(name: str) -> str:
     return f"mv {quote(name)} {name[:DIGITS]}"
 
 
+def rename_to(uri: str, name: str) -> str:
+    """The command that gives a file of a log its right name. Another file can have it still: `mv -n` overwrites none."""
+    own = uri.rpartition("/")[2].encode("utf-8", "backslashreplace").decode()
+    return f"mv -n {quote(own)} {name}"
+
+
 def how_to_restore(name: str) -> str:
     """How to turn a stray into a segment."""
     command = unpack_command(name)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from native_reader.tables.account import ACCOUNT
 from native_reader.tables.compacted import COMPACTED_MESSAGES
 from native_reader.tables.config import CHECKPOINT, CONFIG
 from native_reader.tables.consumer_offsets import CONSUMER_OFFSETS, LAG_BY_TAG
@@ -43,6 +44,7 @@ _ALL = (
     COMPACTED_MESSAGES,
     DUPLICATES,
     FINDINGS,
+    ACCOUNT,
 )
 TABLES: Mapping[str, Table[Any]] = {table.name: table for table in _ALL}
 TABLE_NAMES = ("messages", *TABLES)

@@ -5,12 +5,15 @@ The parts of a check are independent, and small enough to be sent to other machi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, assert_never
 
 import pyarrow as pa
 
+from native_reader.account.runs import Runs
 from native_reader.columns.projection import Projection
+from native_reader.log.misnamed import under_right_names
 from native_reader.log.recovery import recovery_begins
 from native_reader.plan.beside import Sides, sides_of
 from native_reader.plan.lost import CheckedEnd
@@ -25,33 +28,45 @@ from native_reader.tables.table import Table, TableRequest
 from native_reader.verify.chains import check_file
 from native_reader.verify.findings import COLUMNS, Findings, by_topic
 from native_reader.verify.log import LogPart, check_segment
-from native_reader.verify.queue_files import QueuePart, check_queues
+from native_reader.verify.queue_files import QueuePart, check_queues, has_other_settings
+from native_reader.verify.removed import has_removed, most_blank
 from native_reader.verify.sides import QueueNumbering
 from native_reader.verify.store import StorePart, check_store
 
 
-def _parts(request: TableRequest) -> list[VerifyPart]:
-    return plan_parts(request.stores, request.ends, request.planning)
+def parts_of_check(request: TableRequest) -> list[VerifyPart]:
+    found = [under_right_names(store) for store in request.stores]
+    stores = tuple(each.files for each in found)
+    misnamed = frozenset[str]().union(*(each.misnamed for each in found))
+    read = replace(request, stores=stores) if misnamed else request
+    return plan_parts(read.stores, read.ends, read.planning, misnamed)
 
 
-def _batches(part: VerifyPart, projection: Projection) -> Iterator[pa.RecordBatch]:
+def checked(part: VerifyPart, projection: Projection, runs: Runs | None = None) -> Findings:
+    """The findings of one part. `runs`: gets the states of its messages."""
     findings = Findings()
     match part:
         case StorePart():
-            check_store(part, findings)
+            check_store(part, findings, runs)
         case LogPart():
-            check_segment(part, projection, findings)
+            check_segment(part, projection, findings, runs)
         case QueuePart():
-            check_queues(part, findings)
+            check_queues(part, findings, runs)
         case IndexPart():
             check_file(part.file, part.sides, findings, newest=part.newest)
         case _:
             assert_never(part)
-    if (batch := findings.batch()) is not None:
+    return findings
+
+
+def _batches(part: VerifyPart, projection: Projection) -> Iterator[pa.RecordBatch]:
+    if (batch := checked(part, projection).batch()) is not None:
         yield batch
 
 
-FINDINGS = Table("findings", COLUMNS, _parts, batches=_batches, options=("max_hash_slot_num", "time_skew_tolerance"), merged=by_topic)
+FINDINGS = Table(
+    "findings", COLUMNS, parts_of_check, batches=_batches, options=("max_hash_slot_num", "time_skew_tolerance"), merged=by_topic
+)
 
 
 _TOPICS_AT_ONCE = 32
@@ -73,12 +88,14 @@ class IndexPart(NamedTuple):
 VerifyPart = StorePart | LogPart | QueuePart | IndexPart
 
 
-def plan_parts(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd], planning: Planning) -> list[VerifyPart]:
-    """The parts of a check of these stores."""
-    return [part for read in whole_reads(stores, ends) for part in _parts_of(read, ends[read.store.uri], planning)]
+def plan_parts(
+    stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd], planning: Planning, misnamed: Collection[str] = ()
+) -> list[VerifyPart]:
+    """The parts of a check of these stores. `misnamed`: the URIs of segments under wrong names."""
+    return [part for read in whole_reads(stores, ends) for part in _parts_of(read, ends[read.store.uri], planning, misnamed)]
 
 
-def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[VerifyPart]:
+def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Collection[str]) -> Iterator[VerifyPart]:
     store, segments = read.store, read.store.segments
     sides = sides_of(store, end.offset, end.stale, planning)
     lost = None
@@ -87,15 +104,21 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[
     gaps = tuple(read.missing())
     unread = [verbatim(why) for database in store.databases if (why := why_unreadable(database)) is not None]
     unread += [] if sides.directories else [Said("no queue checked")]
-    yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None)
+    has_queues = bool(store.databases or store.queues)
     begins, queues = recovery_begins(store), QueueNumbering(sides)
+    is_removed = has_removed(store, queues, end.offset)
+    blanks = {gap.start: most_blank(store, gap.start, gap.stop) for gap in gaps if gap.back is None}
+    removed = store.min_offset if is_removed else 0
+    yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None, has_queues, blanks, removed)
     for number, segment in enumerate(segments):
         split = read.whole(segment)
         after = segments[number + 1] if number + 1 < len(segments) and segment.end < read.end else None
-        yield LogPart(sides, queues, split, segment.base >= begins, segment.base < read.end <= segment.end, after)
+        yield LogPart(sides, queues, split, segment.base >= begins, segment.base < read.end <= segment.end, after, segment.uri in misnamed)
     topics = tuple(topics_in(sides.directories, light=True))
+    is_other = has_other_settings(topics, store.config)
     for first in range(0, len(topics), _TOPICS_AT_ONCE):
-        yield QueuePart(sides, topics[first : first + _TOPICS_AT_ONCE])
+        ranges = tuple((gap.start, gap.stop, gap.back is not None) for gap in gaps)
+        yield QueuePart(sides, topics[first : first + _TOPICS_AT_ONCE], ranges, is_removed, is_other)
     files = index_files(store.index, planning.max_hash_slot_num)
     for file in files:
         yield IndexPart(sides, file, file is files[-1])

@@ -101,6 +101,8 @@ class Table(Generic[Part]):
     batches: Callable[[Part, Projection], Iterator[pa.RecordBatch]] | None = None
     options: tuple[str, ...] = ()
     merged: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None = None
+    of_parts: Mapping[str, ColumnSpec] | None = None
+    """The columns of the rows of a part, if `merged` makes others of them."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -146,7 +148,7 @@ class Table(Generic[Part]):
         if self.merged is None:
             yield from self._read_each(parts, projection, selection, jobs, progress)
         else:  # the condition is about the combined rows
-            apart = replace(self, merged=None)._read_each(parts, projection, None, jobs, progress)
+            apart = replace(self, merged=None, columns=self.of_parts or self.columns)._read_each(parts, projection, None, jobs, progress)
             yield from self.chosen(self.merged(apart), selection)
 
     def _read_each(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.account.states import Mark
 from native_reader.layout.arrays import is_within, place_among
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
@@ -22,6 +22,7 @@ from native_reader.sides.queues import Queue, QueueReader
 from native_reader.storage.rocksdb_queues import is_in_database
 from native_reader.tuning import TUNING
 from native_reader.verify.findings import Findings
+from native_reader.verify.range_states import MergedClaims, RangeStates
 from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Pairs, RecordFacts
 from native_reader.verify.sides import QueueNumbering
 
@@ -32,22 +33,14 @@ _MOST_HELD = 1 << 21
 """Entries of queues that differ from their records, which are compared at once. Copied queues can have any number."""
 _NARROW = 1 << 15
 """With fewer queues, their numbers have 16 bits."""
-
-
-@dataclass(slots=True)
-class MergedClaims:
-    """Entries of several queues, by ascending offset. `row`: the record at exactly that offset, or -1."""
-
-    queue: NDArray[np.int32]
-    number: Numbers
-    count: Numbers
-    offset: Numbers
-    size: Numbers
-    code: Numbers
-    row: NDArray[np.intp]
-
-    def __len__(self) -> int:
-        return len(self.offset)
+_MARKS = {
+    "record-not-dispatched": Mark.NOT_DISPATCHED,
+    "record-of-earlier-topic": Mark.EARLIER_TOPIC,
+    "record-of-deleted-topic": Mark.DELETED_TOPIC,
+    "queue-missing": Mark.NO_QUEUE,
+    "record-without-entry": Mark.NO_ENTRY,
+}
+"""What a record without an entry is for the account, by the code of its finding."""
 
 
 def _claims(found: Sequence[tuple[int, Entries]], records: Numbers) -> MergedClaims:
@@ -95,8 +88,16 @@ class _ByQueue:
 class EntryCheck:
     """Compares records and entries, range by range, and adds findings."""
 
-    def __init__(self, sides: Sides, queues: QueueNumbering, findings: Findings, places: Sequence[tuple[str, int, int]]) -> None:
+    def __init__(
+        self,
+        sides: Sides,
+        queues: QueueNumbering,
+        findings: Findings,
+        places: Sequence[tuple[str, int, int]],
+        states: RangeStates | None = None,
+    ) -> None:
         self._sides, self._queues, self._findings, self._places = sides, queues, findings, places
+        self._states = states
         self._of_batches: set[int] = set()
 
     @cached_property
@@ -120,6 +121,8 @@ class EntryCheck:
         for number, cursor in enumerate(self._cursors):
             if (entries := cursor.within(low, high, by_queue.count(number))) is None:
                 continue
+            if self._states is not None and not self._is_light[number]:
+                self._states.claimed += len(entries)
             rows = None if queues[number].batch or self._is_light[number] else by_queue.agreeing(number, entries)
             if rows is not None:
                 named[rows] = True
@@ -130,6 +133,8 @@ class EntryCheck:
                 named[self._compared(facts, _claims(differing, facts.offset), light, damage)] = True
                 differing, held = [], 0
         named[self._compared(facts, _claims(differing, facts.offset), light, damage)] = True
+        if self._states is not None:
+            self._states.named(named)
         self._without_entry(facts, ~named & (facts.queue != NO_ENTRY))
 
     def _compared(self, facts: RecordFacts, claims: MergedClaims, light: Pairs, damage: Numbers) -> NDArray[np.intp]:
@@ -148,6 +153,8 @@ class EntryCheck:
         """Check entries that must agree with their record in everything."""
         nowhere = which & (claims.row < 0) & ~is_within(claims.offset, damage)  # the damage is a finding itself
         self._add("entry-without-record", claims, nowhere, lambda _: Said("no record there"))
+        if self._states is not None:
+            self._states.without_record(claims, which & (claims.row < 0))
         if not len(facts):
             return
         row = np.maximum(claims.row, 0)
@@ -155,6 +162,8 @@ class EntryCheck:
         other = here & (facts.queue[row] != claims.queue)
         self._add("entry-of-other-queue", claims, other, lambda each: self._place(facts, row[each]))
         own = here & ~other
+        if self._states is not None:
+            self._states.of_other_queue(claims, other, row)
         twice = np.zeros(len(claims), np.bool_)
         if (rows := row[own]).size > 1:
             order = np.lexsort((claims.queue[own], rows))
@@ -164,6 +173,7 @@ class EntryCheck:
         size = facts.size[row]
         other_size = own & (claims.size != size)
         self._add("entry-size", claims, other_size, lambda each: say("other size", size=int(claims.size[each]), record=int(size[each])))
+        self._doubt(Mark.OTHER_SIZE, row[other_size])
         self._numbers(facts, claims, row, own)
         self._codes(facts, claims, row, own)
 
@@ -185,6 +195,11 @@ class EntryCheck:
         }
         skipped = np.isin(claims.queue, list(counting)) & ~is_batch & ~self._is_in_database[claims.queue]
         wrong = own & ~skipped & (claims.number != facts.queue_offset[row])
+        self._doubt(Mark.OTHER_NUMBER, row[wrong])
+        if self._states is not None:
+            self._states.numbered(
+                row[own & (skipped | wrong)], claims.number[own & (skipped | wrong)], is_one=skipped[own & (skipped | wrong)]
+            )
         self._add("entry-number", claims, wrong, lambda each: say("other number", number=int(facts.queue_offset[row[each]])))
         counts = facts.count[row]
         self._add(
@@ -197,8 +212,13 @@ class EntryCheck:
         by_hash = own & is_hash(code) & (kind != BY_TIME) & (code != facts.tag[row]) & ~((kind == IN_BATCH) & (code == 0))
         by_time = own & (kind == BY_TIME)
         wait = code - facts.time[row]
+        self._doubt(Mark.OTHER_TAG, row[by_hash])
         self._add("entry-tag", claims, by_hash, lambda _: Said("other tag"), contradicts=OTHER_TAG)
         self._add("entry-tag", claims, by_time & ((wait < 0) | (wait > _LONGEST_DELAY)), lambda _: Said("impossible delivery"))
+
+    def _doubt(self, mark: Mark, rows: NDArray[np.intp]) -> None:
+        if self._states is not None:
+            self._states.mark(rows, mark)
 
     def _place(self, facts: RecordFacts, row: int) -> Said:
         topic, queue_id, _ = self._places[int(facts.place[row])]
@@ -252,6 +272,7 @@ class EntryCheck:
             for code, rows in self._reasons(facts, mine, topic, number, created):
                 if not len(rows):
                     continue
+                self._doubt(_MARKS[code], rows)
                 uri = self._uri_of(number)
                 first, last = int(facts.offset[rows[0]]), int(facts.offset[rows[-1]])
                 number_of_first = int(facts.queue_offset[rows[0]])

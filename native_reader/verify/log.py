@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.account.runs import Runs
+from native_reader.account.states import Mark
 from native_reader.broker.progress import checkpoint_of
 from native_reader.columns.projection import Projection
 from native_reader.columns.rows import anomaly_of, wrong
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreError, UnreadableError
-from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
+from native_reader.layout.bodies import not_packed, packed_as_plain
+from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, Numbers, Records
 from native_reader.log.recovery import recovery_stops
 from native_reader.plan.beside import Sides
 from native_reader.plan.split import Split
-from native_reader.records.damages import FROM_PROPERTIES, Damage
+from native_reader.records.damages import FROM_PROPERTIES, OTHER_KEYS, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.sentences import Said, say, verbatim
 from native_reader.storage.store import PLAIN, REFUSED, Segment, is_live
+from native_reader.storage.strays import rename_to
 from native_reader.storage.window import ReadRate, Window
 from native_reader.tuning import TUNING
 from native_reader.verify.entries import EntryCheck
 from native_reader.verify.findings import Findings
 from native_reader.verify.keys import KeyCheck
+from native_reader.verify.range_states import RangeStates
 from native_reader.verify.records import RecordFacts, RecordReader
 from native_reader.verify.sides import QueueNumbering
 
@@ -42,6 +48,8 @@ class LogPart(NamedTuple):
     recovered: bool
     last: bool
     after: Segment | None
+    is_misnamed: bool = False
+    """Whether the file has another name than its records say."""
 
     @property
     def work(self) -> int:
@@ -49,32 +57,70 @@ class LogPart(NamedTuple):
         return self.split.work
 
 
-def check_segment(part: LogPart, projection: Projection, findings: Findings) -> None:
-    """Add what is wrong in a segment."""
+def check_segment(part: LogPart, projection: Projection, findings: Findings, runs: Runs | None = None) -> None:
+    """Add what is wrong in a segment. `runs`: gets the states of its messages."""
     if part.split.end:
         low, high = part.split.segment.base, part.split.segment.base + part.split.end
-        keys = KeyCheck(part.sides, findings, low, high)
-        _SegmentCheck(part, projection, findings, keys).check()
+        contradicted = findings if runs is None else _Doubts(findings)
+        keys = KeyCheck(part.sides, contradicted, low, high)
+        _SegmentCheck(part, projection, contradicted, keys, runs).check()
+
+
+class _Doubts(Findings):
+    """Findings, and the offsets of records that an index entry contradicts."""
+
+    def __init__(self, findings: Findings) -> None:
+        super().__init__()
+        self._findings, self.offsets = findings, list[Numbers]()
+
+    def add(
+        self, code: str, file: str, found: Said, offset: int | None = None, *, topic: str | None = None, queue_id: int | None = None,
+        count: int = 1, last: int | None = None,
+    ) -> None:  # fmt: skip
+        """See `Findings.add`."""
+        self._findings.add(code, file, found, offset, topic=topic, queue_id=queue_id, count=count, last=last)
+
+    def add_rows(
+        self, code: str, file: str, offsets: Numbers, describe: Callable[[int], Said],
+        *, topic: str | None = None, queue_id: int | None = None, contradicts: str | None = None,
+    ) -> None:  # fmt: skip
+        """See `Findings.add_rows`."""
+        if contradicts == OTHER_KEYS and len(offsets):
+            self.offsets.append(offsets.astype(np.int64))
+        self._findings.add_rows(code, file, offsets, describe, topic=topic, queue_id=queue_id)
+
+    def taken(self) -> Numbers:
+        """Those since the last call."""
+        found, self.offsets = np.concatenate([np.empty(0, np.int64), *self.offsets]), []
+        return found
 
 
 class _SegmentCheck:
-    def __init__(self, part: LogPart, projection: Projection, findings: Findings, keys: KeyCheck) -> None:
-        self._keys = keys
+    def __init__(self, part: LogPart, projection: Projection, findings: Findings, keys: KeyCheck, runs: Runs | None) -> None:
+        self._keys, self._runs = keys, runs
         self._part, self._projection, self._findings = part, projection, findings
         self._segment, self._frame = part.split.segment, part.split.segment.frame
         # A running broker makes new files, so each segment lists its queues anew.
         self._queues = QueueNumbering(part.sides) if part.sides.is_live else part.queues
         self._reader = RecordReader(self._queues)
-        self._entries = EntryCheck(part.sides, self._queues, findings, self._reader.places)
+        self._states = None if runs is None else RangeStates(runs, self._queues)
+        self._entries = EntryCheck(part.sides, self._queues, findings, self._reader.places, self._states)
+        self._doubts: list[tuple[Mark, Numbers]] = []
+        """Records of this range that contradict themselves."""
         self._held = 0
         """How many records, keys and light queues were found since the last comparison."""
         self._damage: list[tuple[int, int]] = []
+        self._all_damage: list[tuple[int, int]] = []
         self._checked = self._segment.base
         self._first_time: int | None = None
         self._newest = self._last_time = _NEVER
         self._first_damage: int | None = None
 
     def check(self) -> None:
+        if self._part.is_misnamed:
+            name = f"{self._segment.base:020}"
+            found = say("misnamed", name=self._segment.name, right=name, command=rename_to(self._segment.uri, name))
+            self._findings.add("log-file-name", self._segment.uri, found, self._segment.base)
         split, projection, segment = self._part.split, self._projection, self._segment
         pace = None if projection.max_read_rate is None else ReadRate(projection.max_read_rate)
         room, live = min(CHUNK, segment.size), is_live(split.store)
@@ -90,14 +136,18 @@ class _SegmentCheck:
                         told = window.bytes_read
                     for damage in damages:
                         self._add_damage(damage.start, damage.end, _described(damage, window.unopened))
+                        if window.unopened is not None and self._states is not None:
+                            self._states.without = Mark.UNREAD_RECORD
                         if damage.anomaly == FROM_PROPERTIES and damage.before is not None:
                             self._findings.add("record-properties", segment.uri, Said("properties end in zeros"), damage.before)
+                            self._doubts.append((Mark.PROPERTIES, np.array([damage.before], np.int64)))
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)
                     if reached - self._checked >= TUNING.verified_at_once or self._held >= _MOST_HELD:
                         self._compare(reached)
                 self._compare(segment.base + split.end)
+                self._unnamed(window)
                 self._recovery(window)
             if self._part.last:
                 self._checkpoint()
@@ -110,10 +160,13 @@ class _SegmentCheck:
             if isinstance(error, UnreadableError) and not error.is_of_disk and error.errno not in REFUSED:
                 raise  # a lost network, for example: no fault of the store, and nothing else can be read
             self._findings.add("log-damage", segment.uri, verbatim(str(error)), segment.base)
+            if self._runs is not None:
+                self._runs.one(Mark.UNREAD, size=segment.size, offsets=(segment.base, segment.end - 1), file=segment.uri)
 
     def _add_damage(self, start: int, end: int, found: Said) -> None:
         self._findings.add("log-damage", self._segment.uri, found, start, last=start)
         self._damage.append((start, end))
+        self._all_damage.append((start, end))
         self._first_damage = start if self._first_damage is None else min(start, self._first_damage)
 
     def _take(self, window: Window, records: Records) -> None:
@@ -123,7 +176,12 @@ class _SegmentCheck:
             offset = int(records.heads["physical_offset"][row])
             self._findings.add("log-checksum", self._segment.uri, Said(anomaly_of(source, records, row)), offset)
             self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
+            self._doubts.append((Mark.CHECKSUM, np.array([offset], np.int64)))
         self._held = self._reader.add(window.u8, records)
+        if self._states is not None:
+            places = records.heads["physical_offset"]
+            for mark, rows in ((Mark.COMPRESSION, not_packed(window.u8, records)), (Mark.PACKED, packed_as_plain(window.u8, records))):
+                self._doubts += [(mark, places[rows].astype(np.int64))] if len(rows) else []
 
     def _times(self, facts: RecordFacts) -> None:
         times, offsets = facts.time, facts.offset
@@ -148,12 +206,45 @@ class _SegmentCheck:
         if len(facts):
             self._times(facts)
         damage = np.array(self._damage, np.int64).reshape(-1, 2) + frame
+        if self._states is not None:
+            self._states.begin(facts)
         if self._part.sides.directories:
             self._entries.check(facts, light, low + frame, high + frame, damage)
         if self._keys.is_used:
             self._keys.check(facts, keys, low + frame, high + frame, damage)
+        self._account(facts)
         self._damage = [each for each in self._damage if each[1] > reached]
         self._reader.forget()
+
+    def _account(self, facts: RecordFacts) -> None:
+        """Add the records of a compared range to the account."""
+        states, findings = self._states, self._findings
+        if states is None or not isinstance(findings, _Doubts):
+            return
+        if not self._part.sides.directories:
+            states.mark(np.arange(len(facts)), Mark.NO_QUEUE)
+        states.mark_at(facts, findings.taken(), Mark.OTHER_KEYS)
+        for mark, offsets in self._doubts:
+            states.mark_at(facts, offsets + self._frame, mark)
+        self._doubts = []
+        states.end(facts, [(topic, queue_id) for topic, queue_id, _ in self._reader.places])
+
+    def _unnamed(self, window: Window) -> None:
+        """Bytes without a record that no entry names, and a file of another broker or under a wrong name."""
+        if self._runs is None or self._states is None:
+            return
+        if self._states.is_foreign:
+            self._runs.mark_all(Mark.FOREIGN)
+            claimed, met = self._states.claimed, self._states.met
+            self._findings.add("log-foreign", self._segment.uri, say("foreign", entries=claimed, met=met), self._segment.base)
+        if self._part.is_misnamed:
+            self._runs.mark_all(Mark.FILE_NAME)
+        damage = np.array(self._all_damage, np.int64).reshape(-1, 2)
+        unnamed = self._states.unnamed(damage + self._frame)
+        for row in np.flatnonzero(unnamed >= SMALLEST_RECORD).tolist():
+            start, end = damage[row].tolist()
+            mark = Mark.UNREAD if window.unopened is not None else Mark.LAST_BYTES if end == self._segment.end else Mark.BYTES
+            self._runs.one(mark, size=int(unnamed[row]), offsets=(start, end - 1), file=self._segment.uri)
 
     def _recovery(self, window: Window) -> None:
         """Where a starting broker would stop, if records follow."""
@@ -181,6 +272,8 @@ class _SegmentCheck:
         """The checkpoint must not be later than the last record."""
         part, newest = self._part, max(checkpoint_of(self._part.sides.uri).times)
         if self._segment.framing == PLAIN and not part.sides.is_live and self._last_time != _NEVER and newest > self._last_time:
+            if self._runs is not None:
+                self._runs.one(Mark.CHECKPOINT, file=f"{part.sides.uri}/checkpoint")
             found = say("checkpoint later", milliseconds=newest - self._last_time)
             self._findings.add("checkpoint-ahead", f"{part.sides.uri}/checkpoint", found, part.sides.end)
 

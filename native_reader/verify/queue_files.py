@@ -8,9 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.account.runs import NO_TAG, Runs
+from native_reader.account.states import Mark
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_hash, is_written
+from native_reader.layout.record import Mask, Numbers
 from native_reader.plan.beside import Sides
 from native_reader.sentences import Said, say, verbatim
 from native_reader.sides.copies import QueueCopies
@@ -25,18 +28,33 @@ _EXT = "consumequeue_ext"
 
 
 class QueuePart(NamedTuple):
-    """The queues of some topics."""
+    """The queues of some topics. `gaps`: offsets of the log without a file, and whether one is there that
+    is not read; `is_removed`: what was before the log has not expired."""
 
     sides: Sides
     topics: tuple[Topic, ...]
+    gaps: tuple[tuple[int, int, bool], ...] = ()
+    is_removed: bool = False
+    has_other_settings: bool = False
+    """Whether the settings have none of the store's topics."""
 
 
-def check_queues(part: QueuePart, findings: Findings) -> None:
-    """Add what is wrong in the queues of these topics."""
+def has_other_settings(topics: Sequence[Topic], config: str | None) -> bool:
+    """Whether there are settings, and none is of a topic with queues: the file is of another broker, or empty, or not readable."""
+    own, settings = {topic.name for topic in topics if not _is_of_broker(topic.name)}, Topics(config)
+    return bool(own) and settings.is_known and own.isdisjoint(settings.names())
+
+
+def _is_of_broker(topic: str) -> bool:
+    return topic.startswith(LIGHT_TOPIC) or kind_of_topic(topic) in SYSTEM_KINDS
+
+
+def check_queues(part: QueuePart, findings: Findings, runs: Runs | None = None) -> None:
+    """Add what is wrong in the queues of these topics. `runs`: gets what entries name outside the files of the log."""
     topics, copies = Topics(part.sides.config), QueueCopies(part.sides.directories)
     configured, of_batches = frozenset(topics.names()), topics.of_batches()
     for topic in part.topics:
-        is_own = topic.name.startswith(LIGHT_TOPIC) or kind_of_topic(topic.name) in SYSTEM_KINDS
+        is_own = _is_of_broker(topic.name)
         try:
             numbers = numbers_of(topic, strict=True)
         except OSError as error:
@@ -54,10 +72,13 @@ def check_queues(part: QueuePart, findings: Findings) -> None:
                 findings.add("queue-unreadable", uri, verbatim(str(error)), topic=topic.name, queue_id=queue_id)
                 continue
             queue = queue_in(topic, queue_id, entries)
-            if copies.is_left_behind(topic, queue_id):
+            is_left_behind = copies.is_left_behind(topic, queue_id)
+            if is_left_behind:
                 _left_behind(uri, queue, copies, findings)
             _names(uri, queue, entries, findings)
-            _QueuePass(uri, queue, part.sides, findings, leaves_out=is_in_database(uri) and topic.name in of_batches).check()
+            counted = None if runs is None or is_left_behind or topic.name.startswith(LIGHT_TOPIC) else _Outside(queue, part, runs)
+            leaves_out = is_in_database(uri) and topic.name in of_batches
+            _QueuePass(uri, queue, part.sides, findings, counted, leaves_out=leaves_out).check()
 
 
 def _left_behind(uri: str, queue: Queue, copies: QueueCopies, findings: Findings) -> None:
@@ -85,11 +106,52 @@ def _names(uri: str, queue: Queue, entries: Sequence[DirEntry], findings: Findin
             findings.add("queue-file", f"{uri}/{storage_of(uri).quoted(entry.name)}", found, topic=queue.topic, queue_id=queue.queue_id)
 
 
+class _Outside:
+    """What the entries of one queue name outside the files of the log, and which queue offsets it has."""
+
+    def __init__(self, queue: Queue, part: QueuePart, runs: Runs) -> None:
+        self._queue, self._part, self._runs = queue, part, runs
+        self._first = self._stop = -1
+
+    def add(self, numbers: Numbers, offsets: Numbers, entries: NDArray[np.void]) -> None:
+        """Add entries that are written."""
+        sides, counts = self._part.sides, np.ones(len(numbers), np.int64)
+        if self._queue.batch:
+            numbers, counts = entries["base"].astype(np.int64), np.maximum(entries["count"].astype(np.int64), 1)
+        is_before, is_after = offsets < sides.begin, offsets >= sides.end
+        if len(held := np.flatnonzero(~is_before)):
+            self._first = int(numbers[held[0]]) if self._first < 0 else self._first
+            self._stop = max(self._stop, int(numbers[held[-1]] + counts[held[-1]]))
+        self._claim(Mark.REMOVED if self._part.is_removed else Mark.BEFORE_BEGIN, is_before, numbers, counts, offsets, entries)
+        for start, stop, is_there in self._part.gaps:
+            is_inside = (offsets >= start) & (offsets < stop) & ~is_after
+            self._claim(Mark.UNREAD_RECORD if is_there else Mark.GAP, is_inside, numbers, counts, offsets, entries)
+        if not (sides.is_live or sides.discarded):
+            self._claim(Mark.AFTER_END, is_after, numbers, counts, offsets, entries)
+
+    def end(self) -> None:
+        """All were added."""
+        place = self._queue.topic, self._queue.queue_id
+        if self._first >= 0:
+            self._runs.one(Mark.REACH, place, numbers=(self._first, self._stop))
+        if self._part.has_other_settings and not _is_of_broker(self._queue.topic):
+            self._runs.one(Mark.NO_SETTINGS, place)
+
+    def _claim(self, mark: Mark, which: Mask, numbers: Numbers, counts: Numbers, offsets: Numbers, entries: NDArray[np.void]) -> None:
+        rows = np.flatnonzero(which)
+        if len(rows):
+            codes = entries["tags_code"][rows].astype(np.int64)
+            tags = None if self._queue.batch else np.where(is_hash(codes), codes, NO_TAG)
+            found = numbers[rows], counts[rows], offsets[rows], entries["size"][rows].astype(np.int64)
+            self._runs.entries(mark, (self._queue.topic, self._queue.queue_id), *found, tags)
+
+
 class _QueuePass:
     """One pass over the entries of a queue. `leaves_out`: only the first messages of batches have entries; the log tells which."""
 
-    def __init__(self, uri: str, queue: Queue, sides: Sides, findings: Findings, *, leaves_out: bool) -> None:
+    def __init__(self, uri: str, queue: Queue, sides: Sides, findings: Findings, outside: _Outside | None, *, leaves_out: bool) -> None:
         self._uri, self._queue, self._sides, self._findings, self._leaves_out = uri, queue, sides, findings, leaves_out
+        self._outside = outside
         self._begun = False
         """Whether an entry of a record was found."""
         self._empty_from: int | None = None
@@ -112,6 +174,8 @@ class _QueuePass:
                     self._file(reader, which)
                 except OSError:
                     self._add("queue-unreadable", say("cannot be read", file=file.uri))
+        if self._outside is not None:
+            self._outside.end()
 
     def _file(self, reader: QueueReader, which: int) -> None:
         file, reached = self._queue.files[which], 0
@@ -165,6 +229,8 @@ class _QueuePass:
 
     def _entries(self, numbers: NDArray[np.int64], entries: NDArray[np.void]) -> None:
         sides, offsets = self._sides, entries["offset"].astype(np.int64)
+        if self._outside is not None:
+            self._outside.add(numbers, offsets, entries)
         back = np.flatnonzero(np.diff(offsets, prepend=self._offset) <= 0)
         self._rows("queue-order", numbers, offsets, back, Said("not higher"))
         self._offset = int(offsets.max(initial=self._offset))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from native_reader.account.runs import Runs
+from native_reader.account.states import Mark
 from native_reader.broker.config_files import damaged_files
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.errors import StoreDamaged, UnreadableError
@@ -34,11 +36,26 @@ class StorePart(NamedTuple):
     gaps: tuple[Missing, ...]
     stale: int
     queues_unread: Said | None
+    has_queues: bool = False
+    """Whether the store has queues, read or not."""
+    blanks: Mapping[int, int] = {}
+    """How many bytes of the missing files were blank, at most, by the start of each gap."""
+    removed: int = 0
+    """How many bytes before the log were removed: they cannot have expired."""
 
 
-def check_store(part: StorePart, findings: Findings) -> None:
-    """Add what concerns the whole store."""
+def check_store(part: StorePart, findings: Findings, runs: Runs | None = None) -> None:
+    """Add what concerns the whole store. `runs`: gets what was not read, and what lies beyond the ends."""
     sides, add = part.sides, findings.add
+    if runs is not None:
+        for gap in part.gaps:
+            mark = Mark.GAP_BYTES if gap.back is None else Mark.UNREAD
+            size = gap.stop - gap.start - part.blanks.get(gap.start, 0)
+            runs.one(mark, size=size, offsets=(gap.start, gap.stop - 1), file=sides.uri)
+        if part.removed:
+            runs.one(Mark.REMOVED_FILE, size=part.removed, offsets=(0, part.removed - 1), file=sides.uri)
+        if part.queues_unread is not None and part.has_queues:
+            runs.one(Mark.UNREAD, file=sides.uri)
     for gap in part.gaps:
         found = say("no file has", start=gap.start, stop=gap.stop)
         found = found if gap.back is None else say("sentences", first=found, second=gap.back)
@@ -46,6 +63,8 @@ def check_store(part: StorePart, findings: Findings) -> None:
     if part.lost is not None:
         code, offset, what = part.lost
         add(code, sides.uri, what, offset)
+    if part.removed:
+        add("log-removed", sides.uri, say("removed", begin=part.removed), 0, last=part.removed)
     if part.stale:
         add("log-old-records", sides.uri, say("old records", bytes=part.stale), sides.end)
     if part.queues_unread is not None:
@@ -58,7 +77,7 @@ def check_store(part: StorePart, findings: Findings) -> None:
     if not sides.is_live and storage_of(sides.uri).entry(f"{sides.uri}/abort") is not None:
         add("broker-crashed", f"{sides.uri}/abort", Said("abort exists"))
     _checkpoint(sides, findings)
-    _config(sides, findings)
+    _config(sides, findings, runs)
 
 
 def _checkpoint(sides: Sides, findings: Findings) -> None:
@@ -77,22 +96,24 @@ def _checkpoint(sides: Sides, findings: Findings) -> None:
         findings.add("checkpoint-missing", uri, Said("no times"))
 
 
-def _config(sides: Sides, findings: Findings) -> None:
+def _config(sides: Sides, findings: Findings, runs: Runs | None) -> None:
     if sides.config is None:
         return
     for name in _IN_ROCKSDB:
         if is_database(uri := f"{sides.config}/{name}") and (why := why_unreadable(uri)) is not None:
             findings.add("config-not-checked", uri, verbatim(why))
+            if runs is not None:
+                runs.one(Mark.UNREAD, file=uri)
     for uri, problem in damaged_files(sides.config):
         findings.add("config-damaged", uri, problem)
     try:
         offsets = offsets_in(sides.config)
     except (StoreDamaged, UnreadableError):  # the file or database has a finding of its own
         return
-    _consumer_offsets(offsets, sides, findings)
+    _consumer_offsets(offsets, sides, findings, runs)
 
 
-def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Findings) -> None:
+def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Findings, runs: Runs | None) -> None:
     """Consumers must not be ahead of their queues: they would miss messages until the queue is there."""
     queues, ends = QueueNumbering(sides), dict[int, int | None]()
     for offset in offsets:
@@ -108,3 +129,6 @@ def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Fi
             names = {"group": str(offset.group), "topic": queue.topic}
             ahead = say("group ahead", **names, committed=offset.committed, queue=queue.queue_id, end=end)
             findings.add("offset-after-queue", offset.file, ahead, topic=queue.topic, queue_id=queue.queue_id)
+            if runs is not None:
+                place, beyond = (queue.topic, queue.queue_id), (end, offset.committed)
+                runs.one(Mark.GROUP_OFFSET, place, numbers=beyond, messages=offset.committed - end, file=offset.file)

@@ -1,0 +1,248 @@
+"""The runs of all parts as one account: what entries, queue offsets and records say together about each queue."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import pyarrow as pa
+
+from native_reader.account.runs import NO_TAG, Place
+from native_reader.account.states import AS_WANTED, AT_LEAST, LOST, NOT_READ, STATE_OF, Mark, why
+from native_reader.columns.spec import TIMESTAMP, ColumnSpec
+
+COLUMNS = {
+    "topic": ColumnSpec(pa.string(), "the topic; null if it is not known"),
+    "queue_id": ColumnSpec(pa.int32(), "the queue; null if it is not known"),
+    "state": ColumnSpec(pa.string(), "`served`, `deleted`, `expired`, `unreachable`, `doubtful`, `lost`, `at least` or `not read`"),
+    "why": ColumnSpec(pa.string(), "what shows the state, `no entry` for example"),
+    "messages": ColumnSpec(pa.int64(), "how many messages; 0 if that is not known"),
+    "bytes": ColumnSpec(pa.int64(), "the sum of the sizes of their records, as far as it is known; or the size of a range of the log"),
+    "first_queue_offset": ColumnSpec(pa.int64(), "the first queue offset; null if there is none, or the messages do not follow each other"),
+    "last_queue_offset": ColumnSpec(pa.int64(), "the last queue offset"),
+    "first_offset": ColumnSpec(pa.int64(), "the first offset in the log; null if it is not known"),
+    "last_offset": ColumnSpec(pa.int64(), "the last offset in the log"),
+    "first_store_timestamp": ColumnSpec(TIMESTAMP, "when the first was stored. Of lost messages: when the message before them was stored"),
+    "last_store_timestamp": ColumnSpec(TIMESTAMP, "when the last was stored. Of lost messages: when the message after them was stored"),
+    "tag_hash": ColumnSpec(pa.int64(), "of messages without a record: the hash of their tag, as their queue has it"),
+    "file": ColumnSpec(pa.string(), "URI of the file, if the row is about a file and not about messages of a queue"),
+}
+SCHEMA = pa.schema([pa.field(name, spec.type) for name, spec in COLUMNS.items()])
+_MOST = 4_000_000
+"""Runs that are joined, about 1 GB."""
+_ROWS = 8192
+Row = dict[str, object]
+Run = dict[str, int]
+_THERE = frozenset(mark for mark in Mark if mark <= Mark.CHECKSUM) - {
+    Mark.FOREIGN,
+    Mark.EARLIER_TOPIC,
+    Mark.DELETED_TOPIC,
+    Mark.IN_NO_QUEUE,
+}
+"""A record, or what is left of it, has the queue offset."""
+_DELIVERED = (Mark.QUEUED, Mark.NOT_DISPATCHED)
+_CLAIMS = (Mark.REMOVED, Mark.GAP, Mark.ENTRY, Mark.AFTER_END, Mark.UNREAD_RECORD, Mark.GROUP_OFFSET)
+"""Something names messages that are not there."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """The sums of an account."""
+
+    messages: Counter[str] = field(default_factory=Counter)
+    """By state."""
+    by_why: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By state and what shows it."""
+    rows: Counter[str] = field(default_factory=Counter)
+    """How many rows each state has: some do not know how many messages they are about."""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows of the account."""
+        states, reasons, counts = (batch.column(name).to_pylist() for name in ("state", "why", "messages"))
+        for state, reason, count in zip(states, reasons, counts, strict=True):
+            self.messages[state] += count
+            self.by_why[state, reason] += count
+            self.rows[state] += 1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every message that anything names is where it should be, and everything was read."""
+        return set(self.rows) <= AS_WANTED
+
+    @property
+    def lost(self) -> int:
+        """How many messages are lost, at least."""
+        return self.messages[LOST] + self.messages[AT_LEAST]
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether the number of lost messages is exact: nothing shows more, and everything was read."""
+        return not (self.rows[AT_LEAST] or self.rows[NOT_READ])
+
+
+def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The account: a row for each queue and state as a broker left it, and one for each run of other messages."""
+    found = [batch for batch in batches if len(batch)]
+    if not found:
+        return
+    table = pa.Table.from_batches(found).combine_chunks()
+    table = table.sort_by([("topic", "ascending"), ("queue_id", "ascending"), ("mark", "ascending"), ("first", "ascending")])
+    loose: list[Row] = []
+    rows, holes = list[Row](), 0
+    for (topic, queue_id), group in groupby(_rows_of(table), key=lambda row: (row["topic"], row["queue_id"])):
+        runs = list(group)
+        if topic is None:
+            loose = runs
+            continue
+        own = _Queue((topic, queue_id), runs)
+        rows += own.rows()
+        holes += own.unlocated
+    named = [(row["first_offset"], row["last_offset"], row["bytes"]) for row in rows if row["why"] == why(Mark.GAP) and row["bytes"]]
+    rows += _loose(loose, named, holes=holes, is_dense=not any(row["state"] == LOST for row in rows))
+    for begin in range(0, len(rows), _ROWS):
+        yield pa.RecordBatch.from_pylist(rows[begin : begin + _ROWS], SCHEMA)
+
+
+def _rows_of(table: pa.Table) -> Iterator[Row]:
+    for batch in table.to_batches(_ROWS):
+        yield from batch.to_pylist()
+
+
+class _Queue:
+    """The runs of one queue."""
+
+    def __init__(self, place: Place, runs: list[Row]) -> None:
+        self._place = place
+        self._by_mark: dict[Mark, list[Run]] = {}
+        has_settings = all(run["mark"] != Mark.NO_SETTINGS for run in runs)
+        for run in runs:
+            mark = Mark(run["mark"])
+            mark = Mark.NO_SETTINGS if mark in _DELIVERED and not has_settings else mark
+            self._by_mark.setdefault(mark, []).append({name: value for name, value in run.items() if isinstance(value, int)})
+        if not has_settings:  # but the run that says so
+            self._by_mark[Mark.NO_SETTINGS] = [run for run in self._by_mark[Mark.NO_SETTINGS] if run["messages"]]
+        self._present = sorted(
+            (run for mark in _THERE for run in self._by_mark.get(mark, ()) if run["first"] >= 0), key=lambda run: run["first"]
+        )
+        self._known = merged((run["first"], run["stop"]) for run in self._present)
+        self.unlocated = 0
+        """How many lost messages no entry names: their records can be in any bytes without records."""
+
+    def rows(self) -> Iterator[Row]:
+        """The rows of the account."""
+        for mark, runs in self._by_mark.items():
+            if mark == Mark.REACH or mark in _CLAIMS:
+                continue
+            yield from ((self._row(mark, run) for run in runs) if STATE_OF[mark] not in AS_WANTED else [self._sum(mark, runs)])
+        for mark in _CLAIMS:
+            for run in self._by_mark.get(mark, ()):
+                yield from self._claimed(mark, run)
+        yield from self._holes()
+
+    def _claimed(self, mark: Mark, run: Run) -> Iterator[Row]:
+        """What an entry or a group names and nothing else has."""
+        if run["first"] < 0:
+            yield self._row(mark, run)
+            return
+        rest = without((run["first"], run["stop"]), self._known)
+        if rest == [(run["first"], run["stop"])]:
+            yield self._row(mark, run)
+        else:
+            unknown = {"bytes": 0, "first_offset": -1, "last_offset": -1, "tag": NO_TAG}
+            yield from (self._row(mark, run | unknown | {"first": start, "stop": stop, "messages": stop - start}) for start, stop in rest)
+        self._known = merged([*self._known, *rest])
+
+    def _holes(self) -> Iterator[Row]:
+        """Queue offsets between others that nothing has."""
+        if any(run["first"] < 0 for mark, runs in self._by_mark.items() if mark in _THERE for run in runs):
+            return  # in no order
+        reach = [(run["first"], run["stop"]) for run in self._by_mark.get(Mark.REACH, ())]
+        ends = [end for each in (*self._known, *reach) for end in each]
+        for start, stop in without((min(ends), max(ends)), self._known) if ends else ():
+            self.unlocated += stop - start
+            yield self._row(Mark.HOLE, _UNKNOWN | {"first": start, "stop": stop, "messages": stop - start})
+
+    def _sum(self, mark: Mark, runs: list[Run]) -> Row:
+        least, most = ("first", "first_offset", "first_time"), ("stop", "last_offset", "last_time")
+        found = {name: min(run[name] for run in runs) for name in least} | {name: max(run[name] for run in runs) for name in most}
+        return self._row(mark, found | {name: sum(run[name] for run in runs) for name in ("messages", "bytes")} | {"tag": NO_TAG})
+
+    def _row(self, mark: Mark, run: Run) -> Row:
+        times = run["first_time"], run["last_time"]
+        if mark > Mark.CHECKSUM and run["first"] >= 0:
+            times = self._around(run["first"], run["stop"])
+        return _row(mark, run, self._place, times)
+
+    def _around(self, start: int, stop: int) -> tuple[int, int]:
+        """When the messages before and after these were stored."""
+        before = max((run["last_time"] for run in self._present if run["stop"] <= start), default=-1)
+        after = min((run["first_time"] for run in self._present if run["first"] >= stop), default=-1)
+        return before, after
+
+
+_UNKNOWN = {"bytes": 0, "first_offset": -1, "last_offset": -1, "first_time": -1, "last_time": -1, "tag": NO_TAG}
+
+
+def _loose(runs: list[Row], named: list[tuple[int, int, int]], *, holes: int, is_dense: bool) -> Iterator[Row]:
+    """What concerns no queue. Bytes without a record are a loss only if nothing else tells which messages they were.
+
+    `named`: the first and last offset of messages that a missing file had, and the sum of their sizes.
+    """
+    for run in runs:
+        mark = Mark(run["mark"])
+        if mark == Mark.GAP_BYTES:
+            size = run["bytes"] - sum(size for first, last, size in named if run["first_offset"] <= first <= last <= run["last_offset"])
+            if size <= 0 or holes:
+                continue
+            run = {**run, "bytes": size}
+        if (mark == Mark.BYTES and holes) or (mark == Mark.LAST_BYTES and (holes or is_dense)):
+            continue
+        numbers = {name: value for name, value in run.items() if isinstance(value, int)}
+        yield _row(mark, numbers, (None, None), (-1, -1)) | {"file": run["file"]}
+
+
+def _row(mark: Mark, run: Run, place: tuple[str | None, int | None], times: tuple[int, int]) -> Row:
+    names = {"first_queue_offset": run["first"], "last_queue_offset": run["stop"] - 1 if run["stop"] > 0 else -1}
+    names |= {name: run[name] for name in ("first_offset", "last_offset")}
+    stamps = {f"{end}_store_timestamp": time * 1000 if time > 0 else None for end, time in zip(("first", "last"), times, strict=True)}
+    return {
+        "topic": place[0],
+        "queue_id": place[1],
+        "state": STATE_OF[mark],
+        "why": why(mark),
+        "messages": run["messages"],
+        "bytes": run["bytes"],
+        **{name: None if value < 0 else value for name, value in names.items()},
+        **stamps,
+        "tag_hash": None if run["tag"] == NO_TAG else run["tag"],
+    }
+
+
+Range = tuple[int, int]
+"""Queue offsets `[start, stop)`."""
+
+
+def merged(ranges: Iterable[Range]) -> list[Range]:
+    """The ranges in order, with those that touch or overlap joined."""
+    found: list[Range] = []
+    for start, stop in sorted(ranges):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(stop, found[-1][1])
+        else:
+            found.append((start, stop))
+    return found
+
+
+def without(whole: Range, taken: list[Range]) -> list[Range]:
+    """What is left of a range. `taken`: as `merged` returns them."""
+    found, at = list[Range](), whole[0]
+    for start, stop in taken[max(0, bisect_right(taken, (whole[0],)) - 1) :]:
+        if start >= whole[1]:
+            break
+        if start > at:
+            found.append((at, start))
+        at = max(at, stop)
+    return [*found, (at, whole[1])] if at < whole[1] else found

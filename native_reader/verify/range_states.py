@@ -1,0 +1,151 @@
+"""The states of the records of one range of the log, while it is compared with what is beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.account.runs import NO_TAG, Place, Runs
+from native_reader.account.states import Mark
+from native_reader.layout.arrays import place_among
+from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
+from native_reader.layout.record import Index, Mask, Numbers
+from native_reader.verify.records import IN_BATCH, NO_ENTRY, RecordFacts
+from native_reader.verify.sides import QueueNumbering
+
+_ENOUGH, _HARDLY_ANY = 8, 50
+
+
+@dataclass(slots=True)
+class MergedClaims:
+    """Entries of several queues, by ascending offset. `row`: the record at exactly that offset, or -1."""
+
+    queue: NDArray[np.int32]
+    number: Numbers
+    count: Numbers
+    offset: Numbers
+    size: Numbers
+    code: Numbers
+    row: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    def where(self, which: Mask | Index) -> MergedClaims:
+        """Only these entries."""
+        columns = self.queue, self.number, self.count, self.offset, self.size, self.code, self.row
+        return MergedClaims(*(each[which] for each in columns))
+
+
+class RangeStates:
+    """The marks of a range's records: `begin` with it, mark, and `end` it."""
+
+    def __init__(self, runs: Runs, queues: QueueNumbering) -> None:
+        self._runs, self._queues = runs, queues
+        self.without = Mark.ENTRY
+        """What an entry means whose record is not there."""
+        self.claimed = self.met = 0
+        """How many entries name something in this segment, and how many of them a whole record."""
+        self._marks, self._numbers, self._counts = np.empty(0, np.int8), np.empty(0, np.int64), np.empty(0, np.int64)
+        self._others: list[MergedClaims] = []
+        self._nowhere: list[Numbers] = []
+        self._sizes: list[Numbers] = []
+
+    def begin(self, facts: RecordFacts) -> None:
+        """The records of the next range."""
+        self._marks = np.full(len(facts), Mark.QUEUED, np.int8)
+        self._marks[facts.queue == NO_ENTRY] = Mark.IN_NO_QUEUE
+        self._numbers = facts.queue_offset.copy()
+        self._counts = np.where((facts.kind == IN_BATCH) & (facts.count > 0), facts.count, 1).astype(np.int64)
+        self._others = []
+
+    def mark(self, rows: Index, mark: Mark) -> None:
+        """Mark records. The highest mark of each counts."""
+        self._marks[rows] = np.maximum(self._marks[rows], mark)
+
+    def mark_at(self, facts: RecordFacts, offsets: Numbers, mark: Mark) -> None:
+        """Mark the records at these offsets, as far as they are in this range."""
+        rows = place_among(offsets, facts.offset)
+        self.mark(rows[rows >= 0], mark)
+
+    def named(self, named: Mask) -> None:
+        """All entries were compared: which records an entry of their own queue names.
+
+        A record that only the entry of another queue names counts where that entry is: its topic, or its queue id, may be damaged.
+        """
+        self.met += int(np.count_nonzero(named))
+        for claims in self._others:
+            moved = claims.where(~named[claims.row])
+            self._entries(claims.where(named[claims.row]), Mark.ENTRY)
+            self._entries(moved, Mark.OTHER_QUEUE)
+            self._counts[moved.row] = 0
+            self.met += len(moved)
+        self._others = []
+
+    def numbered(self, rows: Index, numbers: Numbers, *, is_one: Mask) -> None:
+        """Entries have other numbers for these records, and consumers go by them. `is_one`: a whole batch has one number."""
+        self._numbers[rows] = numbers
+        self._counts[rows[is_one]] = 1
+
+    def of_other_queue(self, claims: MergedClaims, which: Mask, row: Index) -> None:
+        """Entries that name a record of another queue."""
+        if which.any():
+            found = claims.where(which)
+            found.row = row[which]
+            self._others.append(found)
+
+    def without_record(self, claims: MergedClaims, which: Mask) -> None:
+        """Entries that name no record."""
+        if which.any():
+            self._nowhere.append(claims.offset[which])
+            self._sizes.append(claims.size[which])
+            self._entries(claims.where(which), self.without)
+
+    def _entries(self, claims: MergedClaims, mark: Mark) -> None:
+        """Add entries to the account, queue by queue."""
+        order = np.lexsort((claims.number, claims.queue))
+        if not len(order):
+            return
+        for rows in np.split(order, np.flatnonzero(np.diff(claims.queue[order])) + 1):
+            queue = self._queues.all[int(claims.queue[rows[0]])]
+            if queue.topic.startswith(LIGHT_TOPIC):  # the message is counted in its own queue
+                continue
+            tags = np.where(is_hash(claims.code[rows]), claims.code[rows], NO_TAG)
+            found = claims.number[rows], claims.count[rows], claims.offset[rows], claims.size[rows]
+            self._runs.entries(mark, (queue.topic, queue.queue_id), *found, tags)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether entries name much in this segment, and almost never one of its records: the file is of another broker."""
+        return self.claimed >= _ENOUGH and self.met * _HARDLY_ANY <= self.claimed
+
+    def unnamed(self, damage: Numbers) -> Numbers:
+        """How many bytes of each range without records are in no message that an entry names."""
+        offsets, sizes = (np.concatenate([np.empty(0, np.int64), *found]) for found in (self._nowhere, self._sizes))
+        order = np.argsort(offsets, kind="stable")
+        sums = np.append(0, np.cumsum(np.maximum(sizes[order], 0)))
+        first, stop = (np.searchsorted(offsets[order], damage[:, end]) for end in (0, 1))
+        unnamed: Numbers = damage[:, 1] - damage[:, 0] - (sums[stop] - sums[first])
+        return unnamed
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether entries name much in this segment, and almost never one of its records: the file is of another broker."""
+        return self.claimed >= _ENOUGH and self.met * _HARDLY_ANY <= self.claimed
+
+    def unnamed(self, damage: Numbers) -> Mask:
+        """Which ranges without records no entry names a message in."""
+        offsets = np.sort(np.concatenate([np.empty(0, np.int64), *self._nowhere]))
+        first, stop = (np.searchsorted(offsets, damage[:, end]) for end in (0, 1))
+        unnamed: Mask = first == stop
+        return unnamed
+
+    def end(self, facts: RecordFacts, places: list[Place]) -> None:
+        """The range is compared: add its records to the account."""
+        kept = np.flatnonzero(self._counts)
+        self._runs.records(
+            self._marks[kept], facts.place[kept], places, self._numbers[kept], self._counts[kept], facts.size[kept], facts.offset[kept],
+            facts.time[kept],
+        )  # fmt: skip
