@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from native_reader.account.account import Account
 from native_reader.checks import MOST_JOBS, whole
 from native_reader.columns.batches import CORRUPT_COLUMNS
 from native_reader.columns.schema import COLUMNS
@@ -33,6 +34,7 @@ from native_reader.scan.run import Run
 from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
+from native_reader.tables.account import with_account
 from native_reader.tables.table import Selection, Table, TableExplanation, TableRequest
 from native_reader.text import size_of
 from native_reader.verify.codes import SEVERITIES, advice
@@ -370,6 +372,12 @@ class TableScan(Lazy):
         one._selection = Selection(kept, all_of((self._selection.predicate, condition)))
         return one
 
+    def of_table(self, table: Table[Any]) -> TableScan:
+        """The same read of a table with the same columns and parts."""
+        one = copy(self)
+        one._table = table
+        return one
+
     def parts(self) -> Sequence[object]:
         """List the parts of the table, which can be read one by one or in parallel.
 
@@ -443,6 +451,7 @@ class Verification(Lazy):
     def __init__(self, stores: Sequence[StoreFiles], findings: TableScan) -> None:
         self._stores, self._findings = tuple(stores), findings
         self._found: FirstFindings | None = None
+        self._account: Account | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -461,11 +470,11 @@ class Verification(Lazy):
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`.
         """
-        found = FirstFindings()
-        for batch in self._findings.to_batches(jobs, progress):
+        found, accounts = FirstFindings(), list[Account]()
+        for batch in self._findings.of_table(with_account(accounts.append)).to_batches(jobs, progress):
             found.add(batch)
             yield batch
-        self._found = found
+        self._found, self._account = found, accounts[0]
 
     @property
     def counts(self) -> Counter[str]:
@@ -474,8 +483,15 @@ class Verification(Lazy):
 
     @property
     def is_clean(self) -> bool:
-        """Whether there is neither an error nor a warning. Notes say what is not in the store or was not checked."""
-        return not self._read.faults
+        """Whether there is neither an error nor a warning, every message is where a broker left it, and everything was read."""
+        return not self._read.faults and self.account.is_whole
+
+    @property
+    def account(self) -> Account:
+        """In which state the messages are, from the same pass."""
+        self._read  # noqa: B018
+        assert self._account is not None
+        return self._account
 
     @property
     def _read(self) -> FirstFindings:
@@ -494,10 +510,11 @@ class Verification(Lazy):
         segments = [segment for each in self._stores for segment in each.segments]
         if not segments:
             return say("nothing to check")
-        found = [say("clean")] if self.is_clean else []
+        found = [say("clean")] if not self._read.faults else []
         found += [say(f"n {name}", count=self.counts[name]) for name in SEVERITIES if self.counts[name]]
         size = size_of(sum(segment.size for segment in segments))
-        return say("in log", found=joined("clauses", found), segments=len(segments), size=size)
+        checked = say("in log", found=joined("clauses", found), segments=len(segments), size=size)
+        return say("sentences", first=checked, second=say("messages are", states=self.account.said))
 
     @staticmethod
     def advice(code: str, spell: Callable[[str], str] = str, *, language: str = ENGLISH) -> str:

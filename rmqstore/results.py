@@ -19,16 +19,13 @@ def said_of_rescue(done: Rescued) -> Iterator[Said]:
     yield say("saved messages", messages=exported.rows)
     if parts:
         yield _warning(say("bytes lost", bytes=sum(damaged + missing), parts=joined("and lost", parts)))
-    if done.missing:
-        yield _warning(say("offsets lost", offsets=done.missing))
+    yield Said("not counted") if done.account is None else say("messages are", states=done.account.said)
     if done.problems:
         yield _warning(say("findings", findings=done.problems))
     if done.start is not None:
         yield from _start(question(), done.start)
-    if done.older:
-        yield say("older than log", records=done.older)
     if done.is_whole:
-        yield Said("no other loss" if done.older else "no loss")
+        yield Said("no loss")
     yield say("see", page=done.page)
 
 

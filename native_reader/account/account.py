@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from native_reader.account.runs import NO_TAG, Place
-from native_reader.account.states import AS_WANTED, AT_LEAST, LOST, NOT_READ, STATE_OF, Mark, why
+from native_reader.account.states import AS_WANTED, AT_LEAST, LOST, NOT_READ, STATE_OF, STATES, Mark, why
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
+from native_reader.layout.record import SMALLEST_RECORD
+from native_reader.sentences import Said, say
+from native_reader.sentences import joined as joined_said
 
 COLUMNS = {
     "topic": ColumnSpec(pa.string(), "the topic; null if it is not known"),
@@ -34,8 +39,11 @@ SCHEMA = pa.schema([pa.field(name, spec.type) for name, spec in COLUMNS.items()]
 _MOST = 4_000_000
 """Runs that are joined, about 1 GB."""
 _ROWS = 8192
-Row = dict[str, object]
+_FURTHEST = 2**63 - 1
+Row = dict[str, Any]
 Run = dict[str, int]
+Range = tuple[int, int]
+"""Offsets `[start, stop)`."""
 _THERE = frozenset(mark for mark in Mark if mark <= Mark.CHECKSUM) - {
     Mark.FOREIGN,
     Mark.EARLIER_TOPIC,
@@ -44,43 +52,65 @@ _THERE = frozenset(mark for mark in Mark if mark <= Mark.CHECKSUM) - {
 }
 """A record, or what is left of it, has the queue offset."""
 _DELIVERED = (Mark.QUEUED, Mark.NOT_DISPATCHED)
+_BARE = (Mark.BYTES, Mark.LAST_BYTES, Mark.GAP_BYTES)
+"""Bytes that are in no record, and in none that an entry names."""
 _CLAIMS = (Mark.REMOVED, Mark.GAP, Mark.ENTRY, Mark.AFTER_END, Mark.UNREAD_RECORD, Mark.GROUP_OFFSET)
 """Something names messages that are not there."""
 
 
-@dataclass(slots=True)
-class Totals:
-    """The sums of an account."""
+@dataclass(frozen=True)
+class Account:
+    """The account of one or several stores: its rows, and their sums.
 
-    messages: Counter[str] = field(default_factory=Counter)
-    """By state."""
-    by_why: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By state and what shows it."""
-    rows: Counter[str] = field(default_factory=Counter)
-    """How many rows each state has: some do not know how many messages they are about."""
+    Examples:
+        >>> check = rmqstore.open("damaged").verify()
+        >>> check.to_table().num_rows > 0, check.account.is_whole
+        (True, False)
+    """
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows of the account."""
-        states, reasons, counts = (batch.column(name).to_pylist() for name in ("state", "why", "messages"))
-        for state, reason, count in zip(states, reasons, counts, strict=True):
-            self.messages[state] += count
-            self.by_why[state, reason] += count
-            self.rows[state] += 1
+    table: pa.Table
+
+    @staticmethod
+    def of(batches: Iterable[pa.RecordBatch]) -> Account:
+        """The account with these rows."""
+        return Account(pa.Table.from_batches(batches, SCHEMA))
+
+    @cached_property
+    def messages(self) -> Mapping[str, int]:
+        """How many messages are in each state that occurs; 0 if that is not known."""
+        sums = self.table.group_by("state", use_threads=False).aggregate([("messages", "sum")])
+        found = dict(zip(sums["state"].to_pylist(), sums["messages_sum"].to_pylist(), strict=True))
+        return {state: found[state] for state in STATES if state in found}
 
     @property
     def is_whole(self) -> bool:
-        """Whether every message that anything names is where it should be, and everything was read."""
-        return set(self.rows) <= AS_WANTED
+        """Whether every message that anything names is where a broker left it, and everything was read."""
+        return self.messages.keys() <= AS_WANTED
 
     @property
     def lost(self) -> int:
-        """How many messages are lost, at least."""
-        return self.messages[LOST] + self.messages[AT_LEAST]
+        """How many messages are known to be lost."""
+        return self.messages.get(LOST, 0) + self.messages.get(AT_LEAST, 0)
 
     @property
     def knows_all(self) -> bool:
         """Whether the number of lost messages is exact: nothing shows more, and everything was read."""
-        return not (self.rows[AT_LEAST] or self.rows[NOT_READ])
+        return AT_LEAST not in self.messages and NOT_READ not in self.messages
+
+    @cached_property
+    def faults(self) -> pa.Table:
+        """The rows of messages that are not where a broker left them."""
+        return self.table.filter(pc.invert(pc.is_in(self.table["state"], pa.array(sorted(AS_WANTED)))))
+
+    @property
+    def said(self) -> Said:
+        """How many messages are in which state."""
+        counts = {state: count for state, count in self.messages.items() if state not in (LOST, AT_LEAST)}
+        parts = [say(f"account {state}" if count else f"account some {state}", count=count) for state, count in counts.items()]
+        if LOST in self.messages or AT_LEAST in self.messages:
+            kind = "lost" if AT_LEAST not in self.messages else "at least" if self.lost else "some lost"
+            parts.append(say(f"account {kind}", count=self.lost))
+        return joined_said("clauses", parts) if parts else Said("account empty")
 
 
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -90,14 +120,12 @@ def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return
     table = pa.Table.from_batches(found).combine_chunks()
     table = table.sort_by([("topic", "ascending"), ("queue_id", "ascending"), ("mark", "ascending"), ("first", "ascending")])
-    loose: list[Row] = []
+    has_topic = pc.is_valid(table["topic"])
+    loose = list(_rows_of(table.filter(pc.invert(has_topic))))
+    bare = merged((row["first_offset"], row["last_offset"] + 1) for row in loose if Mark(row["mark"]) in _BARE)
     rows, holes = list[Row](), 0
-    for (topic, queue_id), group in groupby(_rows_of(table), key=lambda row: (row["topic"], row["queue_id"])):
-        runs = list(group)
-        if topic is None:
-            loose = runs
-            continue
-        own = _Queue((topic, queue_id), runs)
+    for (topic, queue_id), group in groupby(_rows_of(table.filter(has_topic)), key=lambda row: (row["topic"], row["queue_id"])):
+        own = _Queue((topic, queue_id), list(group), bare)
         rows += own.rows()
         holes += own.unlocated
     named = [(row["first_offset"], row["last_offset"], row["bytes"]) for row in rows if row["why"] == why(Mark.GAP) and row["bytes"]]
@@ -114,8 +142,8 @@ def _rows_of(table: pa.Table) -> Iterator[Row]:
 class _Queue:
     """The runs of one queue."""
 
-    def __init__(self, place: Place, runs: list[Row]) -> None:
-        self._place = place
+    def __init__(self, place: Place, runs: list[Row], bare: list[Range]) -> None:
+        self._place, self._bare = place, bare
         self._by_mark: dict[Mark, list[Run]] = {}
         has_settings = all(run["mark"] != Mark.NO_SETTINGS for run in runs)
         for run in runs:
@@ -156,14 +184,21 @@ class _Queue:
         self._known = merged([*self._known, *rest])
 
     def _holes(self) -> Iterator[Row]:
-        """Queue offsets between others that nothing has."""
+        """Queue offsets between others that nothing has, as far as the log has room for them: a queue offset can be damaged, too."""
         if any(run["first"] < 0 for mark, runs in self._by_mark.items() if mark in _THERE for run in runs):
             return  # in no order
         reach = [(run["first"], run["stop"]) for run in self._by_mark.get(Mark.REACH, ())]
         ends = [end for each in (*self._known, *reach) for end in each]
         for start, stop in without((min(ends), max(ends)), self._known) if ends else ():
-            self.unlocated += stop - start
-            yield self._row(Mark.HOLE, _UNKNOWN | {"first": start, "stop": stop, "messages": stop - start})
+            if count := min(stop - start, self._room(start, stop)):
+                self.unlocated += count
+                yield self._row(Mark.HOLE, _UNKNOWN | {"first": start, "stop": stop, "messages": count})
+
+    def _room(self, start: int, stop: int) -> int:
+        """How many records fit into the bare bytes of the log between the messages around these queue offsets."""
+        low = max((run["last_offset"] for run in self._present if run["stop"] <= start), default=0)
+        high = min((run["first_offset"] for run in self._present if run["first"] >= stop), default=_FURTHEST)
+        return sum(max(0, min(end, high) - max(begin, low)) for begin, end in self._bare) // SMALLEST_RECORD
 
     def _sum(self, mark: Mark, runs: list[Run]) -> Row:
         least, most = ("first", "first_offset", "first_time"), ("stop", "last_offset", "last_time")
@@ -192,15 +227,14 @@ def _loose(runs: list[Row], named: list[tuple[int, int, int]], *, holes: int, is
     `named`: the first and last offset of messages that a missing file had, and the sum of their sizes.
     """
     for run in runs:
-        mark = Mark(run["mark"])
+        mark, size = Mark(run["mark"]), run["bytes"]
         if mark == Mark.GAP_BYTES:
-            size = run["bytes"] - sum(size for first, last, size in named if run["first_offset"] <= first <= last <= run["last_offset"])
+            size -= sum(size for first, last, size in named if run["first_offset"] <= first <= last <= run["last_offset"])
             if size <= 0 or holes:
                 continue
-            run = {**run, "bytes": size}
         if (mark == Mark.BYTES and holes) or (mark == Mark.LAST_BYTES and (holes or is_dense)):
             continue
-        numbers = {name: value for name, value in run.items() if isinstance(value, int)}
+        numbers = {name: value for name, value in run.items() if isinstance(value, int)} | {"bytes": size}
         yield _row(mark, numbers, (None, None), (-1, -1)) | {"file": run["file"]}
 
 
@@ -213,16 +247,12 @@ def _row(mark: Mark, run: Run, place: tuple[str | None, int | None], times: tupl
         "queue_id": place[1],
         "state": STATE_OF[mark],
         "why": why(mark),
-        "messages": run["messages"],
-        "bytes": run["bytes"],
+        "messages": min(run["messages"], _FURTHEST),
+        "bytes": min(run["bytes"], _FURTHEST),
         **{name: None if value < 0 else value for name, value in names.items()},
         **stamps,
         "tag_hash": None if run["tag"] == NO_TAG else run["tag"],
     }
-
-
-Range = tuple[int, int]
-"""Queue offsets `[start, stop)`."""
 
 
 def merged(ranges: Iterable[Range]) -> list[Range]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.account.states import Mark
-from native_reader.layout.record import Index, Numbers
+from native_reader.layout.record import Index, Mask, Numbers
 
 Place = tuple[str, int]
 """Topic and queue id."""
@@ -23,6 +24,21 @@ _MOST = 1 << 20
 """Runs that are held. If a corrupt log has more, those of one queue and state become one."""
 
 
+class Named(NamedTuple):
+    """Messages by queue offset: how many offsets each has, where it is in the log, its size, and the hash of its tag if it is wanted."""
+
+    numbers: Numbers
+    counts: Numbers
+    offsets: Numbers
+    sizes: Numbers
+    tags: Numbers | None = None
+
+    def where(self, which: Mask | Index) -> Named:
+        """Only these messages."""
+        tags = None if self.tags is None else self.tags[which]
+        return Named(self.numbers[which], self.counts[which], self.offsets[which], self.sizes[which], tags)
+
+
 class Runs:
     """Collects the runs of one part."""
 
@@ -30,24 +46,15 @@ class Runs:
         self._batches: list[pa.RecordBatch] = []
         self._rows = 0
 
-    def records(
-        self, marks: NDArray[np.int8], place: Index, names: Sequence[Place], numbers: Numbers, counts: Numbers, sizes: Numbers,
-        offsets: Numbers, times: Numbers,
-    ) -> None:  # fmt: skip
-        """Add whole records. `place`: which of `names` each has; `counts`: how many queue offsets."""
+    def records(self, marks: NDArray[np.int8], place: Index, names: Sequence[Place], found: Named, times: Numbers) -> None:
+        """Add whole records. `place`: which of `names` each has."""
         if len(marks):
-            nothing = np.full(len(marks), NO_TAG)
-            self._add(marks.astype(np.int64), place, names, (numbers, counts, sizes, offsets, times, nothing))
+            self._add(marks.astype(np.int64), place, names, found, times)
 
-    def entries(
-        self, mark: Mark, place: Place, numbers: Numbers, counts: Numbers, offsets: Numbers, sizes: Numbers, tags: Numbers | None
-    ) -> None:
+    def entries(self, mark: Mark, place: Place, found: Named) -> None:
         """Add entries of one queue whose records are not there."""
-        if len(numbers):
-            unknown = np.full(len(numbers), -1, np.int64)
-            tags = np.full(len(numbers), NO_TAG) if tags is None else tags
-            zeros = np.zeros(len(numbers), np.intp)
-            self._add(np.full(len(numbers), int(mark)), zeros, [place], (numbers, counts, sizes, offsets, unknown, tags))
+        if count := len(found.numbers):
+            self._add(np.full(count, int(mark)), np.zeros(count, np.intp), [place], found, np.full(count, -1, np.int64))
 
     def one(
         self, mark: Mark, place: Place | None = None, *, numbers: tuple[int, int] = (-1, -1), messages: int = 0, size: int = 0,
@@ -72,12 +79,13 @@ class Runs:
             return None
         return pa.Table.from_batches(self._batches, SCHEMA).combine_chunks().to_batches()[0]
 
-    def _add(self, marks: Numbers, place: Index, names: Sequence[Place], columns: tuple[Numbers, ...]) -> None:
-        """Sort by queue, and make a run of what follows each other. `columns`: as `records` takes them, and tags."""
+    def _add(self, marks: Numbers, place: Index, names: Sequence[Place], found: Named, times: Numbers) -> None:
+        """Sort by queue, and make a run of what follows each other."""
         # numpy sorts numbers of 16 bits ten times as fast as wider ones. In a log, the offsets of each queue ascend already.
         order = np.argsort(place.astype(np.int16) if len(names) < 1 << 15 else place, kind="stable")
         marks, place = marks[order], place[order]
-        numbers, counts, sizes, offsets, times, tags = (each[order] for each in columns)
+        numbers, counts, offsets, sizes = (each[order] for each in found[:4])
+        times, tags = times[order], np.full(len(order), NO_TAG) if found.tags is None else found.tags[order]
         begins = place[1:] != place[:-1]
         begins |= (marks[1:] != marks[:-1]) | (tags[1:] != tags[:-1])
         if self._rows < _MOST:
@@ -86,7 +94,7 @@ class Runs:
         lasts = np.append(firsts[1:], len(marks)) - 1
         is_one = (numbers + counts)[lasts] - numbers[firsts] == np.add.reduceat(counts, firsts)
         self._rows += len(firsts)
-        found = {
+        values = {
             "mark": marks[firsts],
             "first": np.where(is_one, numbers[firsts], -1),
             "stop": np.where(is_one, (numbers + counts)[lasts], -1),
@@ -102,5 +110,5 @@ class Runs:
         whose = np.searchsorted(used, place[firsts])
         topics = pa.array([names[each][0] for each in used.tolist()], pa.string()).take(pa.array(whose))
         queues = pa.array([names[each][1] for each in used.tolist()], pa.int32()).take(pa.array(whose))
-        arrays = [topics, queues, pa.nulls(len(firsts), pa.string()), *(pa.array(found[name], pa.int64()) for name in NUMBERS)]
+        arrays = [topics, queues, pa.nulls(len(firsts), pa.string()), *(pa.array(values[name], pa.int64()) for name in NUMBERS)]
         self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))

@@ -8,18 +8,22 @@ from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 from typing import Any
 
-from native_reader.doctor import OLDER, STATE, Diagnosis
-from native_reader.doctor import QUEUES as DOCTOR_QUEUES
+from native_reader.account.account import Account
+from native_reader.account.states import AT_LEAST
+from native_reader.account.states import LOST as LOST_STATE
+from native_reader.doctor import STATE, Diagnosis
 from native_reader.export.account import Exported
 from native_reader.markdown import Block, Code, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.plan.lost import LOST, MISSING, Missing
 from native_reader.records.damages import CHECKSUM, Damage
-from native_reader.rescue.saved import Around, Run, SavedQueue
+from native_reader.rescue.saved import Around, SavedQueue
 from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import NO, Start, question, said_of
 from native_reader.text import size_of
 from native_reader.verify.findings import FirstFindings
 
+Run = tuple[int, int]
+"""Offsets `[start, stop)` of one queue."""
 MOST = 200
 """Rows of one table of the page; the files beside it have all."""
 _MOST_GAPS = 5
@@ -33,7 +37,8 @@ class RescueFacts:
     diagnosis: Diagnosis
     exported: Exported
     queues: Sequence[SavedQueue]
-    knows_gaps: bool
+    account: Account | None
+    """In which state the messages are; None if the check did not reach its end."""
     checked: FirstFindings
     losses: Sequence[Mapping[str, Any]]
     """The rows of the table `damage` that the page shows, each with what it says in `said`."""
@@ -49,15 +54,9 @@ class RescueFacts:
         return bool(self.diagnosis.facts[STATE]["in_use"])
 
     @property
-    def older(self) -> Mapping[str, int]:
-        """By topic: how many records queues name from before the log."""
-        older: Mapping[str, int] = self.diagnosis.facts.get(DOCTOR_QUEUES, {}).get(OLDER, {})
-        return older
-
-    @property
     def missing(self) -> int:
-        """The number of missing messages that queue offsets show."""
-        return sum(queue.missing for queue in self.queues) if self.knows_gaps else 0
+        """How many messages are known to be lost."""
+        return 0 if self.account is None else self.account.lost
 
     @property
     def should_not_start(self) -> bool:
@@ -70,7 +69,7 @@ def page_of(found: RescueFacts) -> Document:
     stores = [verbatim(uri) for uri, _ in found.exported.ends]
     sections = {
         "store": _store(found.diagnosis),
-        "topics": _topics(found.queues),
+        "topics": _topics(found),
         "queues": _queues(found),
         "damage": _damage(found),
         "bytes": _bytes(found.exported),
@@ -100,16 +99,12 @@ def _results(found: RescueFacts) -> Iterator[Result]:
         ranges = [gap for gap in exported.missing if gap.reason == reason]
         if ranges:
             yield result("missing", say(kind, ranges=len(ranges), bytes=sum(each.stop - each.start for each in ranges)))
-    if found.missing:
-        queues = sum(queue.missing > 0 for queue in found.queues)
-        yield result("offsets", say("missing offsets", offsets=found.missing, queues=queues))
+    yield result("account", Said("not counted") if found.account is None else say("end", what=found.account.said))
     if found.start is not None:
         answer = joined("start and", list(said_of(found.start)))
         yield Result(question(), answer, found.should_not_start)
-    if found.older:
-        yield result("older", say("older records", records=sum(found.older.values()), topics=len(found.older)))
-    if not (exported.is_damaged or found.missing):
-        yield result("lost", say("nothing else lost" if found.older else "nothing lost"))
+    if found.account is not None and found.account.is_whole and not found.exported.is_damaged:
+        yield result("lost", Said("nothing lost"))
 
 
 def _store(diagnosis: Diagnosis) -> list[Block]:
@@ -121,29 +116,49 @@ def _time(moment: datetime) -> str:
     return f"{moment.replace(tzinfo=None).isoformat(sep=' ', timespec='seconds')}Z"
 
 
-def _topics(queues: Sequence[SavedQueue]) -> list[Block]:
-    rows = []
-    for topic, group in groupby(queues, key=lambda queue: queue.topic):
+def _topics(found: RescueFacts) -> list[Block]:
+    rows, lost = [], _by_topic(found.account)
+    for topic, group in groupby(found.queues, key=lambda queue: queue.topic):
         own = list(group)
         times = [queue.first_time for queue in own if queue.first_time], [queue.last_time for queue in own if queue.last_time]
         span = [f"{min(times[0]):%Y-%m-%d %H:%M:%S}" if times[0] else None, f"{max(times[1]):%Y-%m-%d %H:%M:%S}" if times[1] else None]
-        rows.append((topic, len(own), sum(queue.messages for queue in own), *span, sum(queue.missing for queue in own)))
+        rows.append((topic, len(own), sum(queue.messages for queue in own), *span, lost.pop(topic, 0)))
+    rows += [(topic, 0, 0, None, None, count) for topic, count in lost.items()]
     rows.sort(key=lambda row: -row[2])
     titles = columns("topic", "queues", "saved", "first", "last", "missing")
     return [Table(titles, rows[:MOST]), *_more(len(rows), "topics", "queues.jsonl")] if rows else paragraph("no message")
 
 
+def _by_topic(account: Account | None) -> dict[str, int]:
+    """How many messages of each topic are known to be lost."""
+    lost: dict[str, int] = {}
+    for row in [] if account is None else account.faults.to_pylist():
+        if row["topic"] is not None and row["state"] in (LOST_STATE, AT_LEAST):
+            lost[row["topic"]] = lost.get(row["topic"], 0) + row["messages"]
+    return lost
+
+
 def _queues(found: RescueFacts) -> list[Block]:
-    if not found.knows_gaps:
-        return paragraph("no order")
-    lost = [queue for queue in found.queues if queue.missing]
-    if not lost:
-        return paragraph("no offset missing")
-    rows = [(queue.topic, queue.queue_id, queue.messages, queue.missing, ranges_in(queue.gaps)) for queue in lost[:MOST]]
+    """The messages that are not where a broker left them, by queue and state."""
+    if found.account is None:
+        return paragraph("not counted")
+    groups: dict[tuple[str, int, str, str], list[Mapping[str, Any]]] = {}
+    for row in found.account.faults.to_pylist():
+        groups.setdefault((row["topic"] or "", -1 if row["queue_id"] is None else row["queue_id"], row["state"], row["why"]), []).append(
+            row
+        )
+    if not groups:
+        return paragraph("all served")
+    rows = []
+    for (topic, queue_id, state, reason), own in sorted(groups.items(), key=lambda item: (item[0][0] == "", item[0]))[:MOST]:
+        runs = [(row["first_queue_offset"], row["last_queue_offset"] + 1) for row in own if row["first_queue_offset"] is not None]
+        which = ranges_in(runs) if runs else None
+        count = sum(row["messages"] for row in own) or None
+        rows.append((topic or None, queue_id if topic else None, Said(f"state {state}"), count, which, Said(f"because {reason}")))
     return [
         *paragraph("missing while in use" if found.is_in_use else "missing means"),
-        Table(columns("topic", "queue", "saved", "lacking", "which"), rows),
-        *_more(len(lost), "queues", "queues.jsonl"),
+        Table(columns("topic", "queue", "state", "lacking", "which", "why"), rows),
+        *_more(len(groups), "queues", "account.jsonl"),
     ]
 
 
@@ -222,7 +237,7 @@ def _checked(checked: FirstFindings) -> list[Block]:
 
 def _files(exported: Exported) -> list[Block]:
     messages = say("file messages", files=len(exported.files), size=size_of(exported.bytes))
-    return [Items([messages, *(Said(f"file {name}") for name in ("damage", "summary", "parts", "queues", "findings"))])]
+    return [Items([messages, *(Said(f"file {name}") for name in ("damage", "summary", "parts", "queues", "account", "findings"))])]
 
 
 _READ = (

@@ -10,12 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from native_reader.account.account import Account
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import LOG, diagnose
 from native_reader.errors import ExportError, OptionError, StoreError, Warned
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
+from native_reader.log.misnamed import under_right_names
 from native_reader.markdown import Document, lines_of
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.records.damages import Damages
@@ -27,9 +29,10 @@ from native_reader.start import Start, answer_for
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
+from native_reader.tables.account import with_account
 from native_reader.verify.findings import FirstFindings
 
-MESSAGES, PAGE, QUEUES, FINDINGS = "messages", "rescue.md", "queues.jsonl", "findings.jsonl"
+MESSAGES, PAGE, QUEUES, FINDINGS, ACCOUNT = "messages", "rescue.md", "queues.jsonl", "findings.jsonl", "account.jsonl"
 HTML_PAGE = "rescue.html"
 """Only the command writes it; a rescue without it removes the one that is there, because it would describe an earlier run."""
 Write = Callable[[Document], Iterable[str]]
@@ -38,6 +41,7 @@ _LEFT_OUT = ("stored_body", "body_text", "corrupt_record", "corrupt_reason")
 SAVED_COLUMNS = tuple(name for name in MESSAGE_COLUMNS if name not in _LEFT_OUT)
 """All columns, without those that repeat bodies or describe damage."""
 _MOST_WARNINGS = 100
+_ROWS = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +52,9 @@ class Rescued:
         path: The folder.
         page: The path of the page about what was saved and lost.
         exported: The export of the messages.
-        missing: How many queue offsets are missing.
+        account: In which state each message is; None if the check did not reach its end.
         problems: How many errors and warnings the check found.
         start: Whether a broker may be started.
-        older: How many records queues name from before the log: they expired or were removed.
 
     Examples:
         >>> rmqstore.open("store").rescue("whole").is_whole
@@ -61,15 +64,20 @@ class Rescued:
     path: str
     page: str
     exported: Exported
-    missing: int
+    account: Account | None
     problems: int
     start: Start | None = None
-    older: int = 0
+
+    @property
+    def missing(self) -> int:
+        """How many messages are known to be lost."""
+        return 0 if self.account is None else self.account.lost
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was found to be lost or wrong."""
-        return not (self.exported.is_damaged or self.missing or self.problems)
+        """Whether everything was looked at, and nothing is lost or wrong."""
+        is_complete = self.account is not None and self.account.is_whole
+        return is_complete and not (self.exported.is_damaged or self.problems or (self.start is not None and self.start.is_against))
 
 
 def rescue(
@@ -83,7 +91,7 @@ def rescue(
     warned, folder = Warned(_MOST_WARNINGS), Target(path, (files,))
     try:
         with warned, folder:
-            if others := set(folder.other_names()) - {MESSAGES, PAGE, HTML_PAGE, QUEUES, FINDINGS}:
+            if others := set(folder.other_names()) - {MESSAGES, PAGE, HTML_PAGE, QUEUES, FINDINGS, ACCOUNT}:
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
             found = _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warned, reserved_hours=reserved_hours)
@@ -101,26 +109,28 @@ def _rescue(
 ) -> RescueFacts:
     diagnosis = diagnose(files, {"ignore_missing_files": True, **reading}, None)  # asked at the end, when all damage is known
     lenient = {**LENIENT, "ignore_missing_files": True, "verify_crc": True}
-    messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **lenient, **reading))
+    named = under_right_names(files)
+    messages = Scan((named.files,), MessageOptions(columns=SAVED_COLUMNS, **lenient, **reading))
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
-    checked = FirstFindings(MOST)
-    folder.write_text(FINDINGS, _finding_lines(_table(files, "findings", reading).to_batches(**running), checked))
+    checked, accounts = FirstFindings(MOST), list[Account]()
+    check = _table(files, "findings", reading).of_table(with_account(accounts.append))
+    folder.write_text(FINDINGS, _finding_lines(check.to_batches(**running), checked))
+    account = accounts[0] if accounts else None
+    folder.write_text(ACCOUNT, _json_lines([] if account is None else account.table.to_batches(_ROWS)))
     saved, losses = SavedQueues(), shown_losses(exported)
     surroundings = Around(losses)
     for batch in exported.batches((*COLUMNS, "physical_offset")):  # read back, so the page describes the files
         saved.add(batch)
         surroundings.add(batch)
-    named = ("topic", "queue_id", "type", "min_offset", "max_offset")
-    for batch in _table(files, "queues", {"columns": named}).to_batches(running["jobs"]):
-        saved.add_named(batch.to_pylist())
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
     warnings = [each if isinstance(each, Said) else verbatim(text) for text, each in zip(warned.texts, warned.said, strict=True)]
     start = None
     if LOG in diagnosis.facts:
-        end, damage = dict(exported.ends)[files.uri], Damages.of(exported.report.damage)
-        start = answer_for(files, end, reserved_hours, reading.get("max_read_rate"), damage, checksums=True)
-    return RescueFacts(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warnings, start, datetime.now(UTC))
+        # A broker goes by the names of files.
+        end, damage = dict(exported.ends)[files.uri], None if named.misnamed else Damages.of(exported.report.damage)
+        start = answer_for(files, end, reserved_hours, reading.get("max_read_rate"), damage, checksums=damage is not None)
+    return RescueFacts(diagnosis, exported, queues, account, checked, losses, surroundings, warnings, start, datetime.now(UTC))
 
 
 def _write_pages(folder: Target, page: Document, language: str, html: Write | None) -> None:
@@ -133,8 +143,7 @@ def _write_pages(folder: Target, page: Document, language: str, html: Write | No
 
 
 def _result(folder: Target, found: RescueFacts) -> Rescued:
-    older = sum(found.older.values())
-    return Rescued(folder.path, f"{folder.path}/{PAGE}", found.exported, found.missing, found.checked.faults, found.start, older)
+    return Rescued(folder.path, f"{folder.path}/{PAGE}", found.exported, found.account, found.checked.faults, found.start)
 
 
 def _table(files: StoreFiles, name: str, options: dict[str, Any]) -> TableScan:
@@ -146,9 +155,14 @@ def _finding_lines(batches: Iterable[pa.RecordBatch], checked: FirstFindings) ->
     try:
         for batch in batches:
             checked.add(batch)
-            yield from (json.dumps(row, ensure_ascii=False) for row in batch.to_pylist())
+            yield from _json_lines([batch])
     except (StoreError, OSError) as error:
         checked.error = str(error)
+
+
+def _json_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
+    for batch in batches:
+        yield from (json.dumps(row, ensure_ascii=False, default=datetime.isoformat) for row in batch.to_pylist())
 
 
 def _queue_lines(queues: list[SavedQueue]) -> Iterator[str]:
@@ -159,8 +173,5 @@ def _queue_lines(queues: list[SavedQueue]) -> Iterator[str]:
             "queue_id": queue.queue_id,
             "messages": queue.messages,
             **{name: None if time is None else time.isoformat() for name, time in times.items()},
-            "consume_queue": queue.named,
-            "saved": queue.runs,
-            "missing": queue.gaps,
         }
         yield json.dumps(row, ensure_ascii=False)

@@ -51,6 +51,13 @@ CODES = {
         ),
         _COPY,
     ),
+    "record-compression": (
+        (
+            "a record whose body and its flag for compression disagree: a client stops there, or gets packed bytes",
+            "记录的消息体与其压缩标志不符：客户端会在此处停止，或收到压缩的字节",
+        ),
+        _COPY,
+    ),
     "log-missing": (
         ("no file contains these offsets", "没有文件包含这些偏移量"),
         ("look for moved or renamed segments", "查找被移走或改名的 commitlog 文件"),

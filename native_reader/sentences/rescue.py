@@ -30,26 +30,19 @@ RESCUE = {
         ("{ranges:,} {ranges:range|ranges} after the end of the log, to which consume queues or index files still point: {bytes:,} bytes."),
         "日志末尾之后的 {ranges:,} 个区间，消费队列或索引文件仍指向它们：{bytes:,} 字节。",
     ),
-    "result offsets": ("Missing messages:", "缺失的消息："),
-    "missing offsets": (
-        "{offsets:,} {offsets:offset|offsets} of {queues:,} {queues:queue|queues} without a saved message.",
-        "{queues:,} 个队列中有 {offsets:,} 个位点没有保存到消息。",
+    "result account": ("Messages:", "消息："),
+    "end": ("{what}.", "{what}。"),
+    "not counted": ("Not counted: the check did not reach its end.", "未统计：检查没有完成。"),
+    "all served": (
+        "None. Each message that anything in the store names is where a broker left it.",
+        "无。存储中提到的每条消息都在 broker 留下的位置。",
     ),
-    "result older": ("Older than the log:", "比日志更早："),
-    "older records": (
-        (
-            "{records:,} {records:record|records} of {topics:,} {topics:topic|topics} that queues still name. They expired or were "
-            "removed; the files do not show which."
-        ),
-        "消费队列中还有 {topics:,} 个 topic 的 {records:,} 条记录。它们可能已过期，也可能被移走，无法区分。",
-    ),
+    "nothing lost": ("nothing. The whole store was read.", "没有。整个存储都已读取。"),
     "result lost": ("Lost:", "丢失："),
-    "nothing lost": ("no loss found.", "未发现任何丢失。"),
-    "nothing else lost": ("no other loss found.", "未发现其他丢失。"),
     # Titles
     "title store": ("The store", "存储"),
     "title topics": ("Saved, by topic", "已保存的消息（按 topic）"),
-    "title queues": ("Missing, by queue", "缺失的位点（按队列）"),
+    "title queues": ("Messages that consumers cannot get", "消费者无法收到的消息"),
     "title damage": ("Lost parts of the log", "日志中丢失的部分"),
     "title bytes": ("The log, byte by byte", "日志的逐字节统计"),
     "title check": ("What the check of the store found", "检查结果"),
@@ -62,9 +55,9 @@ RESCUE = {
     "column saved": ("messages saved", "已保存消息数"),
     "column first": ("first stored (UTC)", "最早存储时间（UTC）"),
     "column last": ("last stored (UTC)", "最晚存储时间（UTC）"),
-    "column missing": ("missing offsets", "缺失位点数"),
-    "column lacking": ("offsets missing", "缺失位点数"),
-    "column which": ("which", "缺失的位点"),
+    "column missing": ("lost", "丢失"),
+    "column lacking": ("messages", "消息数"),
+    "column which": ("queue offsets", "队列位点"),
     "column file": ("file", "文件"),
     "column from": ("from offset", "起始偏移量"),
     "column to": ("to offset", "结束偏移量"),
@@ -84,28 +77,22 @@ RESCUE = {
     # Tables
     "labelled": ("{label}: {what}", "{label}：{what}"),
     "no message": ("No message was saved.", "没有保存到消息。"),
-    "no order": (
-        "The queue offsets of the messages are in no order, so missing ones are not listed.",
-        "消息的队列位点没有顺序，因此不列出缺失的位点。",
-    ),
-    "no offset missing": (
-        "No queue offset is missing between the saved messages, or between the first and the last one that a consume queue names.",
-        "已保存的消息之间没有缺失的位点，消费队列中第一个与最后一个位点之间也没有。",
-    ),
     "missing means": (
-        "A missing offset is a message that was lost, unless its topic is compacted or its queue was reset.",
-        "缺失的位点表示丢失的消息，除非该 topic 是压缩（compaction）topic，或其队列曾被重置。",
+        (
+            "Lost: something names a message, and its record is not there. Doubtful: the record is there, and something contradicts it. "
+            "Unreachable: the record is whole, and no queue leads to it. Not read: nothing is known."
+        ),
+        (
+            "丢失：有文件提到该消息，但没有它的记录。存疑：记录存在，但与其他文件矛盾。无法消费：记录完好，但没有队列指向它。"
+            "未读取：情况未知。"
+        ),
     ),
     "missing while in use": (
-        (
-            "A missing offset is a message that was lost, unless its topic is compacted or its queue was reset. A broker uses the "
-            "store, so offsets after the last saved one can be new messages."
-        ),
-        (
-            "缺失的位点表示丢失的消息，除非该 topic 是压缩（compaction）topic，或其队列曾被重置。有 broker 正在使用此存储，"
-            "因此最后一个已保存位点之后的位点可能是新消息。"
-        ),
+        "A broker uses the store: it is behind with its queues, and offsets after the last saved one can be new messages.",
+        "有 broker 正在使用此存储：其队列可能尚未更新，最后一个已保存位点之后的位点可能是新消息。",
     ),
+    "column state": ("state", "状态"),
+    "column why": ("what shows it", "依据"),
     "one offset": ("{first:,}", "{first:,}"),
     "offsets to": ("{first:,} to {last:,}", "{first:,} 至 {last:,}"),
     "more ranges": ("{first} and {count:,} more ranges", "{first} 等，另有 {count:,} 个区间"),
@@ -148,7 +135,11 @@ RESCUE = {
         "`messages/_export.json` and `messages/_parts/`: what a rescue that was stopped needs to continue.",
         "`messages/_export.json` 和 `messages/_parts/`：用于继续被中断的抢救。",
     ),
-    "file queues": ("`queues.jsonl`: each queue, with all its missing offsets.", "`queues.jsonl`：每个队列及其全部缺失的位点。"),
+    "file account": (
+        "`account.jsonl`: in which state the messages are, by queue; each run of messages that consumers cannot get.",
+        "`account.jsonl`：各队列的消息状态，以及消费者无法收到的每一段消息。",
+    ),
+    "file queues": ("`queues.jsonl`: each queue, with the number of saved messages.", "`queues.jsonl`：每个队列及其已保存的消息数。"),
     "file findings": ("`findings.jsonl`: all that the check of the store found.", "`findings.jsonl`：检查发现的全部问题。"),
     # What to do next
     "how to read": ("Read the messages, in the folder of this page, with one of these:", "在本页所在的目录中，用以下任一方式读取消息："),

@@ -19,14 +19,8 @@ RESULTS = {
     "in damaged": ("{bytes:,} in {ranges:,} damaged {ranges:range|ranges}", "{ranges:,} 处损坏，共 {bytes:,} 字节"),
     "in missing": ("{bytes:,} in {ranges:,} missing {ranges:range|ranges}", "{ranges:,} 处缺失，共 {bytes:,} 字节"),
     "and lost": ("{first} and {second}", "{first}；{second}"),
-    "offsets lost": ("{offsets:,} {offsets:queue offset|queue offsets} without a saved message", "{offsets:,} 个队列位点没有保存到消息"),
     "findings": ("{findings:,} {findings:finding|findings} of the check", "检查发现 {findings:,} 个问题"),
-    "older than log": (
-        "queues name {records:,} {records:record|records} older than the log, which expired or were removed",
-        "消费队列中还有比日志更早的 {records:,} 条记录，它们已过期或被移走",
-    ),
     "no loss": ("no loss found", "未发现任何丢失"),
-    "no other loss": ("no other loss found", "未发现其他丢失"),
     "survived": ("{messages:,} {messages:message|messages} survived", "保留了 {messages:,} 条消息"),
     "copied": ("{messages:,} {messages:message|messages} copied", "复制了 {messages:,} 条消息"),
     "corrected": (

@@ -53,6 +53,11 @@ class Start:
         return _loses(self.reasons)
 
     @property
+    def is_against(self) -> bool:
+        """Whether it is better not to start a broker, or nothing is known about that."""
+        return self.outcome in (NO, BETTER_NOT, UNKNOWN)
+
+    @property
     def deleted(self) -> int:
         """How many messages it would delete by cutting the log, in the worst case."""
         cuts = (dict(each.cause.values)["messages"] for each in self.reasons if each.cause.kind == CUT)

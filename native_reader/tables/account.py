@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
-from native_reader.account.account import COLUMNS, joined
+from native_reader.account.account import COLUMNS, Account, joined
 from native_reader.account.runs import SCHEMA as RUNS
 from native_reader.account.runs import Runs
 from native_reader.columns.projection import Projection
@@ -42,13 +42,13 @@ def _findings_and_runs(part: VerifyPart, projection: Projection) -> Iterator[pa.
         yield pa.RecordBatch.from_arrays([*nothing, batch.to_struct_array()], schema=_BOTH)
 
 
-def with_account(keep: Callable[[Iterable[pa.RecordBatch]], object]) -> Table[VerifyPart]:
+def with_account(keep: Callable[[Account], object]) -> Table[VerifyPart]:
     """The table `findings` whose read also makes the account. `keep` gets it at the end, if all was read."""
 
     def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         runs: list[pa.RecordBatch] = []
         yield from by_topic(_without_runs(batches, runs))
-        keep(joined(runs))
+        keep(Account.of(joined(runs)))
 
     both = {**FOUND, _RUN: ColumnSpec(_BOTH.field(_RUN).type, "")}
     return Table("findings", FOUND, parts_of_check, batches=_findings_and_runs, options=FINDINGS.options, merged=merge, of_parts=both)

@@ -17,6 +17,7 @@ CODES = {
     "log-damage": ERROR,
     "log-checksum": ERROR,
     "record-properties": ERROR,
+    "record-compression": ERROR,
     "log-missing": ERROR,
     "log-lost": ERROR,
     "log-removed": ERROR,

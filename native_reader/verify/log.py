@@ -117,10 +117,6 @@ class _SegmentCheck:
         self._first_damage: int | None = None
 
     def check(self) -> None:
-        if self._part.is_misnamed:
-            name = f"{self._segment.base:020}"
-            found = say("misnamed", name=self._segment.name, right=name, command=rename_to(self._segment.uri, name))
-            self._findings.add("log-file-name", self._segment.uri, found, self._segment.base)
         split, projection, segment = self._part.split, self._projection, self._segment
         pace = None if projection.max_read_rate is None else ReadRate(projection.max_read_rate)
         room, live = min(CHUNK, segment.size), is_live(split.store)
@@ -135,12 +131,7 @@ class _SegmentCheck:
                         projection.advanced(window.bytes_read - told)
                         told = window.bytes_read
                     for damage in damages:
-                        self._add_damage(damage.start, damage.end, _described(damage, window.unopened))
-                        if window.unopened is not None and self._states is not None:
-                            self._states.without = Mark.UNREAD_RECORD
-                        if damage.anomaly == FROM_PROPERTIES and damage.before is not None:
-                            self._findings.add("record-properties", segment.uri, Said("properties end in zeros"), damage.before)
-                            self._doubts.append((Mark.PROPERTIES, np.array([damage.before], np.int64)))
+                        self._add_damage(damage, window.unopened)
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)
@@ -163,8 +154,14 @@ class _SegmentCheck:
             if self._runs is not None:
                 self._runs.one(Mark.UNREAD, size=segment.size, offsets=(segment.base, segment.end - 1), file=segment.uri)
 
-    def _add_damage(self, start: int, end: int, found: Said) -> None:
-        self._findings.add("log-damage", self._segment.uri, found, start, last=start)
+    def _add_damage(self, damage: Damage, unopened: str | None) -> None:
+        start, end, uri = damage.start, damage.end, self._segment.uri
+        self._findings.add("log-damage", uri, _described(damage, unopened), start, last=start)
+        if damage.anomaly == FROM_PROPERTIES and damage.before is not None:
+            self._findings.add("record-properties", uri, Said("properties end in zeros"), damage.before)
+            self._doubts.append((Mark.PROPERTIES, np.array([damage.before], np.int64)))
+        if unopened is not None and self._states is not None:
+            self._states.without = Mark.UNREAD_RECORD
         self._damage.append((start, end))
         self._all_damage.append((start, end))
         self._first_damage = start if self._first_damage is None else min(start, self._first_damage)
@@ -178,10 +175,12 @@ class _SegmentCheck:
             self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
             self._doubts.append((Mark.CHECKSUM, np.array([offset], np.int64)))
         self._held = self._reader.add(window.u8, records)
-        if self._states is not None:
-            places = records.heads["physical_offset"]
-            for mark, rows in ((Mark.COMPRESSION, not_packed(window.u8, records)), (Mark.PACKED, packed_as_plain(window.u8, records))):
-                self._doubts += [(mark, places[rows].astype(np.int64))] if len(rows) else []
+        wrongly_packed, wrongly_plain = not_packed(window.u8, records), packed_as_plain(window.u8, records)
+        for mark, rows, found in ((Mark.COMPRESSION, wrongly_packed, "is not packed"), (Mark.PACKED, wrongly_plain, "is packed")):
+            if len(rows):
+                places = records.heads["physical_offset"][rows].astype(np.int64)
+                self._findings.add_rows("record-compression", self._segment.uri, places, lambda _, kind=found: Said(kind))
+                self._doubts.append((mark, places))
 
     def _times(self, facts: RecordFacts) -> None:
         times, offsets = facts.time, facts.offset
@@ -235,10 +234,14 @@ class _SegmentCheck:
             return
         if self._states.is_foreign:
             self._runs.mark_all(Mark.FOREIGN)
+            self._runs.one(Mark.BYTES, size=self._segment.size, offsets=(self._segment.base, self._segment.end - 1), file=self._segment.uri)
             claimed, met = self._states.claimed, self._states.met
             self._findings.add("log-foreign", self._segment.uri, say("foreign", entries=claimed, met=met), self._segment.base)
         if self._part.is_misnamed:
             self._runs.mark_all(Mark.FILE_NAME)
+            right = f"{self._segment.base:020}"
+            found = say("misnamed", name=self._segment.name, right=right, command=rename_to(self._segment.uri, right))
+            self._findings.add("log-file-name", self._segment.uri, found, self._segment.base)
         damage = np.array(self._all_damage, np.int64).reshape(-1, 2)
         unnamed = self._states.unnamed(damage + self._frame)
         for row in np.flatnonzero(unnamed >= SMALLEST_RECORD).tolist():

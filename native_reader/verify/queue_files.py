@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.account.runs import NO_TAG, Runs
+from native_reader.account.runs import NO_TAG, Named, Runs
 from native_reader.account.states import Mark
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
@@ -113,21 +113,19 @@ class _Outside:
         self._queue, self._part, self._runs = queue, part, runs
         self._first = self._stop = -1
 
-    def add(self, numbers: Numbers, offsets: Numbers, entries: NDArray[np.void]) -> None:
+    def add(self, numbers: Numbers, entries: NDArray[np.void]) -> None:
         """Add entries that are written."""
-        sides, counts = self._part.sides, np.ones(len(numbers), np.int64)
-        if self._queue.batch:
-            numbers, counts = entries["base"].astype(np.int64), np.maximum(entries["count"].astype(np.int64), 1)
-        is_before, is_after = offsets < sides.begin, offsets >= sides.end
+        sides, found = self._part.sides, _named(numbers, entries, is_batch=self._queue.batch)
+        is_before, is_after = found.offsets < sides.begin, found.offsets >= sides.end
         if len(held := np.flatnonzero(~is_before)):
-            self._first = int(numbers[held[0]]) if self._first < 0 else self._first
-            self._stop = max(self._stop, int(numbers[held[-1]] + counts[held[-1]]))
-        self._claim(Mark.REMOVED if self._part.is_removed else Mark.BEFORE_BEGIN, is_before, numbers, counts, offsets, entries)
+            self._first = int(found.numbers[held[0]]) if self._first < 0 else self._first
+            self._stop = max(self._stop, int(found.numbers[held[-1]] + found.counts[held[-1]]))
+        self._claim(Mark.REMOVED if self._part.is_removed else Mark.BEFORE_BEGIN, is_before, found)
         for start, stop, is_there in self._part.gaps:
-            is_inside = (offsets >= start) & (offsets < stop) & ~is_after
-            self._claim(Mark.UNREAD_RECORD if is_there else Mark.GAP, is_inside, numbers, counts, offsets, entries)
+            is_inside = (found.offsets >= start) & (found.offsets < stop) & ~is_after
+            self._claim(Mark.UNREAD_RECORD if is_there else Mark.GAP, is_inside, found)
         if not (sides.is_live or sides.discarded):
-            self._claim(Mark.AFTER_END, is_after, numbers, counts, offsets, entries)
+            self._claim(Mark.AFTER_END, is_after, found)
 
     def end(self) -> None:
         """All were added."""
@@ -137,13 +135,17 @@ class _Outside:
         if self._part.has_other_settings and not _is_of_broker(self._queue.topic):
             self._runs.one(Mark.NO_SETTINGS, place)
 
-    def _claim(self, mark: Mark, which: Mask, numbers: Numbers, counts: Numbers, offsets: Numbers, entries: NDArray[np.void]) -> None:
-        rows = np.flatnonzero(which)
-        if len(rows):
-            codes = entries["tags_code"][rows].astype(np.int64)
-            tags = None if self._queue.batch else np.where(is_hash(codes), codes, NO_TAG)
-            found = numbers[rows], counts[rows], offsets[rows], entries["size"][rows].astype(np.int64)
-            self._runs.entries(mark, (self._queue.topic, self._queue.queue_id), *found, tags)
+    def _claim(self, mark: Mark, which: Mask, found: Named) -> None:
+        if which.any():
+            self._runs.entries(mark, (self._queue.topic, self._queue.queue_id), found.where(which))
+
+
+def _named(numbers: Numbers, entries: NDArray[np.void], *, is_batch: bool) -> Named:
+    offsets, sizes = entries["offset"].astype(np.int64), entries["size"].astype(np.int64)
+    if is_batch:
+        return Named(entries["base"].astype(np.int64), np.maximum(entries["count"].astype(np.int64), 1), offsets, sizes)
+    codes = entries["tags_code"].astype(np.int64)
+    return Named(numbers, np.ones(len(numbers), np.int64), offsets, sizes, np.where(is_hash(codes), codes, NO_TAG))
 
 
 class _QueuePass:
@@ -230,7 +232,7 @@ class _QueuePass:
     def _entries(self, numbers: NDArray[np.int64], entries: NDArray[np.void]) -> None:
         sides, offsets = self._sides, entries["offset"].astype(np.int64)
         if self._outside is not None:
-            self._outside.add(numbers, offsets, entries)
+            self._outside.add(numbers, entries)
         back = np.flatnonzero(np.diff(offsets, prepend=self._offset) <= 0)
         self._rows("queue-order", numbers, offsets, back, Said("not higher"))
         self._offset = int(offsets.max(initial=self._offset))

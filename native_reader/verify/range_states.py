@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.account.runs import NO_TAG, Place, Runs
+from native_reader.account.runs import NO_TAG, Named, Place, Runs
 from native_reader.account.states import Mark
 from native_reader.layout.arrays import place_among
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
@@ -35,8 +35,8 @@ class MergedClaims:
 
     def where(self, which: Mask | Index) -> MergedClaims:
         """Only these entries."""
-        columns = self.queue, self.number, self.count, self.offset, self.size, self.code, self.row
-        return MergedClaims(*(each[which] for each in columns))
+        found = self.number[which], self.count[which], self.offset[which], self.size[which], self.code[which]
+        return MergedClaims(self.queue[which], *found, self.row[which])
 
 
 class RangeStates:
@@ -113,8 +113,8 @@ class RangeStates:
             if queue.topic.startswith(LIGHT_TOPIC):  # the message is counted in its own queue
                 continue
             tags = np.where(is_hash(claims.code[rows]), claims.code[rows], NO_TAG)
-            found = claims.number[rows], claims.count[rows], claims.offset[rows], claims.size[rows]
-            self._runs.entries(mark, (queue.topic, queue.queue_id), *found, tags)
+            found = Named(claims.number[rows], claims.count[rows], claims.offset[rows], claims.size[rows], tags)
+            self._runs.entries(mark, (queue.topic, queue.queue_id), found)
 
     @property
     def is_foreign(self) -> bool:
@@ -130,22 +130,8 @@ class RangeStates:
         unnamed: Numbers = damage[:, 1] - damage[:, 0] - (sums[stop] - sums[first])
         return unnamed
 
-    @property
-    def is_foreign(self) -> bool:
-        """Whether entries name much in this segment, and almost never one of its records: the file is of another broker."""
-        return self.claimed >= _ENOUGH and self.met * _HARDLY_ANY <= self.claimed
-
-    def unnamed(self, damage: Numbers) -> Mask:
-        """Which ranges without records no entry names a message in."""
-        offsets = np.sort(np.concatenate([np.empty(0, np.int64), *self._nowhere]))
-        first, stop = (np.searchsorted(offsets, damage[:, end]) for end in (0, 1))
-        unnamed: Mask = first == stop
-        return unnamed
-
     def end(self, facts: RecordFacts, places: list[Place]) -> None:
         """The range is compared: add its records to the account."""
         kept = np.flatnonzero(self._counts)
-        self._runs.records(
-            self._marks[kept], facts.place[kept], places, self._numbers[kept], self._counts[kept], facts.size[kept], facts.offset[kept],
-            facts.time[kept],
-        )  # fmt: skip
+        found = Named(self._numbers[kept], self._counts[kept], facts.offset[kept], facts.size[kept].astype(np.int64))
+        self._runs.records(self._marks[kept], facts.place[kept].astype(np.intp), places, found, facts.time[kept])

@@ -97,7 +97,7 @@ def _counts(done: Rescued) -> dict[str, object]:
         "files": len(done.exported.files),
         "damaged_ranges": len(done.exported.report.damage),
         "missing_ranges": len(done.exported.missing),
-        "missing_queue_offsets": done.missing,
+        "states": None if done.account is None else dict(done.account.messages),
         "findings": done.problems,
         "page": done.page,
     }

@@ -11,6 +11,7 @@ from string import Formatter
 
 import pytest
 
+from native_reader.account.states import STATE_OF, STATES, why
 from native_reader.broker.versions import SIGNS
 from native_reader.layout.kinds import KINDS
 from native_reader.plan.lost import NOT_THERE
@@ -28,7 +29,20 @@ SAME_IN_BOTH = {"in rocksdb", "holds topics", "column topic", "null", "result ke
 SAME_IN_BOTH |= {"label commitlog", "label rocksdb", "and lost"}
 """Without a word of Chinese: names that its readers use as they are."""
 MADE_OF_NAMES = ("code ", "advice ", "found ", "reason ", "kind ", "severity ", "start ", "title ", "column ", "result ", "file ")
-MADE_OF_NAMES += ("bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ")
+MADE_OF_NAMES += (
+    "bytes of ",
+    "holds ",
+    "label ",
+    "refused ",
+    "only ",
+    "n ",
+    "more ",
+    "index ",
+    "step ",
+    "seen ",
+    "account some ",
+    "account ",
+)
 """Prefixes that code puts before a name."""
 
 
@@ -59,6 +73,8 @@ def test_every_name_has_its_sentence() -> None:
     assert {f"reason {each}" for each in (*REASONS, *NOT_THERE)} <= BOOK.keys()
     assert {f"kind {each}" for each in KINDS} <= BOOK.keys()
     assert {f"start {each}" for each in REASONS_OF_STARTS} <= BOOK.keys()
+    assert {f"state {each}" for each in STATES} <= BOOK.keys()
+    assert {f"because {why(mark)}" for mark in STATE_OF} <= BOOK.keys()
     assert ANOMALIES.keys() | {sign for *_, sign in SIGNS} <= BOOK.keys()
 
 
