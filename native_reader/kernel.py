@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from native_reader.errors import OptionError
 from native_reader.layout.record import HEAD, Bytes, Index, Mask, Numbers, Records
 
-SEAM = 1
+SEAM = 2
 """The version of this interface. A kernel of another version is not used."""
 NUMPY, COMPILED = "numpy", "compiled"
 _VARIABLE = "RMQSTORE_KERNEL"
@@ -329,7 +329,7 @@ def wrong_checksums(u8: Bytes, records: Records) -> Mask | None:
 
 
 _LONG, _INT = pa.int64(), pa.int32()
-_MARKS = [pa.schema([(str(place), kind) for place in range(width)]) for width, kind in ((3, _LONG), (7, _INT), (3, _LONG), (3, _LONG))]
+_MARKS = [pa.schema([(str(place), kind) for place in range(width)]) for width, kind in ((3, _LONG), (8, _INT), (3, _LONG), (3, _LONG))]
 """The four groups of what a marker takes."""
 
 

@@ -2,7 +2,7 @@
 
 use crate::arrow::{Buffer, Node, capsule};
 use crate::properties::sign_of;
-use crate::record::{INNER_BATCH, Place, is_inside, messages_in};
+use crate::record::{COMPRESSED, INNER_BATCH, Place, is_inside, messages_in};
 use crate::separators::each_value_end;
 use crate::{Bytes, Chain};
 use pyo3::exceptions::PyIndexError;
@@ -15,6 +15,10 @@ use std::sync::Arc;
 
 const BASE: u32 = 31;
 const UNKNOWN: i64 = -1;
+/// How a record contradicts itself: its flags say that its body is compressed, or that it is not; its properties are damaged.
+const NOT_PACKED: i32 = 1;
+const PACKED: i32 = 2;
+const ODD_PROPERTIES: i32 = 4;
 /// How many pairs of topic and queue id are found without a table of all.
 const NEAR: usize = 512;
 /// So many bytes of names count as much as a record.
@@ -33,9 +37,9 @@ type Pairs<'py> = Vec<(Name<'py>, i32)>;
 pub struct Marker {
     /// Offset, queue offset and store time of each record.
     longs: Vec<[i64; 3]>,
-    /// Size, number of topic and queue, hash of the tag, hash of the tag as a key, flags, 1 if there is a delay level, and how many
-    /// messages it holds, or UNKNOWN.
-    ints: Vec<[i32; 7]>,
+    /// Size, number of topic and queue, hash of the tag, hash of the tag as a key, flags, 1 if there is a delay level, how many
+    /// messages it holds, or UNKNOWN, and how it contradicts itself.
+    ints: Vec<[i32; 8]>,
     /// The record of each key, its hash as the index has it, and that of the key alone, in the order in which a broker indexes them.
     keys: Vec<[i64; 3]>,
     /// The record, the queue's number, and the record's number there or UNKNOWN, of each light queue that a record names.
@@ -121,7 +125,31 @@ impl Marker {
             place.sys_flag,
             found.has_delay.into(),
             if is_batch { count_of(bytes, place, found.count) } else { 1 },
+            body_doubt(bytes, place) | if found.is_odd { ODD_PROPERTIES } else { 0 },
         ]);
+    }
+}
+
+/// Whether the flags of a record tell the truth about its body, as far as the magic of a codec shows it.
+#[inline(always)]
+fn body_doubt(bytes: &[u8], place: &Place) -> i32 {
+    let (kind, is_packed) = (place.sys_flag >> 8 & 7, place.sys_flag & COMPRESSED != 0);
+    if !is_packed && kind == 0 {
+        return 0;
+    }
+    let (begin, end) = place.body_range();
+    let body = bytes.get(begin..end).unwrap_or_default();
+    let begins = body.len() > 4
+        && match kind {
+            0 | 3 => (body[0] & 0x0F == 8 && u16::from_be_bytes([body[0], body[1]]) % 31 == 0) || body.starts_with(&[0x1F, 0x8B]),
+            1 => body.starts_with(&[0x04, 0x22, 0x4D, 0x18]),
+            2 => body.starts_with(&[0x28, 0xB5, 0x2F, 0xFD]),
+            _ => false,
+        };
+    match (is_packed, begins) {
+        (true, false) if !body.is_empty() => NOT_PACKED,
+        (false, true) => PACKED,
+        _ => 0,
     }
 }
 
@@ -144,6 +172,8 @@ struct Wanted<'a> {
     light_names: &'a [u8],
     light_numbers: &'a [u8],
     has_delay: bool,
+    /// Whether they are not UTF-8, as all text of a broker is.
+    is_odd: bool,
 }
 
 impl<'a> Wanted<'a> {
@@ -151,10 +181,11 @@ impl<'a> Wanted<'a> {
         let (begin, end) = place.properties_range();
         let field = bytes.get(begin..end).unwrap_or_default();
         let (mut wanted, mut piece) = (Wanted::default(), 0);
-        each_value_end(field, |at| {
+        let is_ascii = each_value_end(field, |at| {
             wanted.take(field.get(piece..at).unwrap_or_default());
             piece = at + 1;
         });
+        wanted.is_odd = !is_ascii && std::str::from_utf8(field).is_err();
         wanted.take(field.get(piece..).unwrap_or_default());
         wanted
     }

@@ -55,13 +55,16 @@ fn portable_marks(block: &Block) -> Marks {
 #[cfg(not(target_arch = "x86_64"))]
 use portable_marks as marks;
 
-/// Calls `seen` with the place of each VALUE_END, ascending.
+/// Calls `seen` with the place of each VALUE_END, ascending. Returns whether the field is ASCII.
 ///
 /// Bytes are marked 64 at a time, because processors often mispredict a loop over one or two marks.
 #[inline(always)]
-pub fn each_value_end(field: &[u8], mut seen: impl FnMut(usize)) {
+pub fn each_value_end(field: &[u8], mut seen: impl FnMut(usize)) -> bool {
+    let mut is_ascii = true;
     let mut visit = |at: usize, block: &Block| {
-        let mut left = marks(block).value_ends;
+        let marks = marks(block);
+        is_ascii &= marks.not_ascii == 0;
+        let mut left = marks.value_ends;
         while left != 0 {
             seen(at + left.trailing_zeros() as usize);
             left &= left - 1;
@@ -72,6 +75,7 @@ pub fn each_value_end(field: &[u8], mut seen: impl FnMut(usize)) {
         visit(64 * number, block);
     }
     visit(64 * blocks.len(), &padded(rest));
+    is_ascii
 }
 
 /// The last bytes as a block. What is added is no separator, and ASCII.

@@ -44,6 +44,7 @@ class Runs:
 
     def __init__(self) -> None:
         self._batches: list[pa.RecordBatch] = []
+        self._single: list[tuple[object, ...]] = []
         self._rows = 0
 
     def records(self, marks: NDArray[np.int8], place: Index, names: Sequence[Place], found: Named, times: Numbers) -> None:
@@ -62,8 +63,7 @@ class Runs:
     ) -> None:  # fmt: skip
         """Add one run. `offsets`: of its first and its last byte in the log."""
         topic, queue_id = (None, None) if place is None else place
-        row = dict(zip(NUMBERS, (int(mark), *numbers, messages, size, *offsets, -1, -1, NO_TAG), strict=True))
-        self._batches.append(pa.RecordBatch.from_pylist([{"topic": topic, "queue_id": queue_id, "file": file, **row}], SCHEMA))
+        self._single.append((topic, queue_id, file, int(mark), *numbers, messages, size, *offsets, -1, -1, NO_TAG))
 
     def mark_all(self, mark: Mark) -> None:
         """Give this mark to all records that were added so far, unless they have a higher one."""
@@ -75,6 +75,10 @@ class Runs:
 
     def batch(self) -> pa.RecordBatch | None:
         """All runs; None if there are none."""
+        if self._single:
+            columns = [pa.array(column, field.type) for column, field in zip(zip(*self._single, strict=True), SCHEMA, strict=True)]
+            self._batches.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
+            self._single = []
         if not self._batches:
             return None
         return pa.Table.from_batches(self._batches, SCHEMA).combine_chunks().to_batches()[0]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 from typing import Any
 
-from native_reader.account.account import Account
+from native_reader.account.account import Account, merged
 from native_reader.account.states import AT_LEAST
 from native_reader.account.states import LOST as LOST_STATE
 from native_reader.doctor import STATE, Diagnosis
@@ -152,7 +152,7 @@ def _queues(found: RescueFacts) -> list[Block]:
     rows = []
     for (topic, queue_id, state, reason), own in sorted(groups.items(), key=lambda item: (item[0][0] == "", item[0]))[:MOST]:
         runs = [(row["first_queue_offset"], row["last_queue_offset"] + 1) for row in own if row["first_queue_offset"] is not None]
-        which = ranges_in(runs) if runs else None
+        which = ranges_in(merged(runs)) if runs else None
         count = sum(row["messages"] for row in own) or None
         rows.append((topic or None, queue_id if topic else None, Said(f"state {state}"), count, which, Said(f"because {reason}")))
     return [

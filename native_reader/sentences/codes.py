@@ -46,8 +46,8 @@ CODES = {
     ),
     "record-properties": (
         (
-            "zeros after a record begin in its properties: its tags and keys may be lost, its body is whole",
-            "记录之后的全零从其属性中开始：该消息的 tag 和 key 可能已丢失，消息体完好",
+            "the properties of a record are damaged: its tags and keys may be lost, its body is whole",
+            "记录的属性已损坏：该消息的 tag 和 key 可能已丢失，消息体完好",
         ),
         _COPY,
     ),

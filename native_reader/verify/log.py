@@ -14,7 +14,6 @@ from native_reader.columns.projection import Projection
 from native_reader.columns.rows import anomaly_of, wrong
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreError, UnreadableError
-from native_reader.layout.bodies import not_packed, packed_as_plain
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, Numbers, Records
 from native_reader.log.recovery import recovery_stops
 from native_reader.plan.beside import Sides
@@ -30,10 +29,16 @@ from native_reader.tuning import TUNING
 from native_reader.verify.entries import EntryCheck
 from native_reader.verify.findings import Findings
 from native_reader.verify.keys import KeyCheck
+from native_reader.verify.marks import NOT_PACKED, ODD_PROPERTIES, PACKED
 from native_reader.verify.range_states import RangeStates
 from native_reader.verify.records import RecordFacts, RecordReader
 from native_reader.verify.sides import QueueNumbering
 
+_DOUBTS = {
+    NOT_PACKED: ("record-compression", "is not packed", Mark.COMPRESSION),
+    PACKED: ("record-compression", "is packed", Mark.PACKED),
+    ODD_PROPERTIES: ("record-properties", "odd properties", Mark.PROPERTIES),
+}
 _NEVER = -(2**62)
 _MOST_HELD = 1 << 20
 """A range ends after this many records and keys; they take up to 200 MB."""
@@ -175,12 +180,6 @@ class _SegmentCheck:
             self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
             self._doubts.append((Mark.CHECKSUM, np.array([offset], np.int64)))
         self._held = self._reader.add(window.u8, records)
-        wrongly_packed, wrongly_plain = not_packed(window.u8, records), packed_as_plain(window.u8, records)
-        for mark, rows, found in ((Mark.COMPRESSION, wrongly_packed, "is not packed"), (Mark.PACKED, wrongly_plain, "is packed")):
-            if len(rows):
-                places = records.heads["physical_offset"][rows].astype(np.int64)
-                self._findings.add_rows("record-compression", self._segment.uri, places, lambda _, kind=found: Said(kind))
-                self._doubts.append((mark, places))
 
     def _times(self, facts: RecordFacts) -> None:
         times, offsets = facts.time, facts.offset
@@ -207,6 +206,7 @@ class _SegmentCheck:
         damage = np.array(self._damage, np.int64).reshape(-1, 2) + frame
         if self._states is not None:
             self._states.begin(facts)
+        self._themselves(facts)
         if self._part.sides.directories:
             self._entries.check(facts, light, low + frame, high + frame, damage)
         if self._keys.is_used:
@@ -214,6 +214,17 @@ class _SegmentCheck:
         self._account(facts)
         self._damage = [each for each in self._damage if each[1] > reached]
         self._reader.forget()
+
+    def _themselves(self, facts: RecordFacts) -> None:
+        """Records that contradict themselves: most ranges have none."""
+        if not int(np.bitwise_or.reduce(facts.doubts)):
+            return
+        for doubt, (code, kind, mark) in _DOUBTS.items():
+            if len(rows := np.flatnonzero(facts.doubts & doubt)):
+                first, last = int(facts.offset[rows[0]]), int(facts.offset[rows[-1]])
+                self._findings.add(code, self._segment.uri, Said(kind), first, count=len(rows), last=last)
+                if self._states is not None:
+                    self._states.mark(rows, mark)
 
     def _account(self, facts: RecordFacts) -> None:
         """Add the records of a compared range to the account."""

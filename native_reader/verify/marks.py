@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from native_reader import kernel
 from native_reader.columns.strings import PaddedBuffer, content_of, offsets_of, short
+from native_reader.layout.bodies import not_packed, packed_as_plain
 from native_reader.layout.index_entry import TAG_PREFIX
 from native_reader.layout.inner import units_of
 from native_reader.layout.properties import (
@@ -37,6 +38,8 @@ from native_reader.layout.record import COMPRESSED, INNER_BATCH, Bytes, Index, M
 from native_reader.verify.hashes import Texts, positive, words_of
 
 Ints = NDArray[np.int32]
+NOT_PACKED, PACKED, ODD_PROPERTIES = 1, 2, 4
+"""Its flags say that its body is compressed, or that it is not; its properties are not UTF-8."""
 Place = tuple[bytes, int]
 """A topic and a queue id."""
 _WORD = 8
@@ -44,6 +47,7 @@ _COUNT_DIGITS, _NUMBER_DIGITS = 5, 18
 _UNKNOWN = -1
 _FEW_PLACES = 1 << 16
 """This many pairs of topic and queue id fit in a table."""
+_NOT_ASCII = 0x80
 _NAMES_OF_RECORD = 64
 """This many bytes of names count as much as a record."""
 
@@ -68,6 +72,8 @@ class Marks(NamedTuple):
     """1 if it has a delay level."""
     messages: Ints
     """How many it holds, -1 if unknown."""
+    doubts: Ints
+    """How it contradicts itself: any of NOT_PACKED, PACKED and ODD_PROPERTIES."""
     key_row: Numbers
     """The record of each key."""
     key: Numbers
@@ -148,6 +154,7 @@ class NumpyMarker:
                 heads["sys_flag"].astype(np.int32),
                 delayed,
                 _counts(u8, records, pieces),
+                _doubts(u8, records, pieces),
                 key_rows[order] + self._rows,
                 positive(begins[key_rows] * raises + hashes)[order],
                 positive(hashes)[order],
@@ -201,6 +208,14 @@ def _counts(u8: Bytes, records: Records, pieces: _PropertyParts) -> Ints:
     return counts
 
 
+def _doubts(u8: Bytes, records: Records, pieces: _PropertyParts) -> Ints:
+    """How each record contradicts itself."""
+    doubts = np.where(pieces.odd(), ODD_PROPERTIES, 0).astype(np.int32)
+    doubts[not_packed(u8, records)] |= NOT_PACKED
+    doubts[packed_as_plain(u8, records)] |= PACKED
+    return doubts
+
+
 def _units_in(u8: Bytes, begin: int, size: int, flags: int) -> int:
     units = None if flags & COMPRESSED else units_of(u8[begin : begin + size])
     return _UNKNOWN if units is None else len(units)
@@ -248,6 +263,7 @@ class _PropertyParts:
         self._content[bounds[1:] - 1] = VALUE_END
         self._ends = np.flatnonzero(self._content[: int(bounds[-1])] == VALUE_END)
         self._begins = np.append(0, self._ends[:-1] + 1)
+        self._bounds = bounds
         self._words = unsigned_at(self._content, _WORD)
         self._first = self._words[self._begins]
 
@@ -267,6 +283,18 @@ class _PropertyParts:
             last = np.append(rows[1:] != rows[:-1], True)
             rows, begins, ends = rows[last], begins[last], ends[last]
         return rows, begins, ends
+
+    def odd(self) -> Mask:
+        """Which fields are not UTF-8, as all text of a broker is."""
+        begins, ends, content = self._bounds[:-1], self._bounds[1:] - 1, self._content
+        others = np.append(0, np.cumsum(content >= _NOT_ASCII))
+        odd = np.zeros(len(begins), np.bool_)
+        for row in np.flatnonzero(others[ends] > others[begins]).tolist():
+            try:
+                content[begins[row] : ends[row]].tobytes().decode()
+            except UnicodeDecodeError:
+                odd[row] = True
+        return odd
 
     def values(self, name: str) -> tuple[Index, pa.Array]:
         """The rows with that property, and its values."""

@@ -113,19 +113,27 @@ class _Outside:
         self._queue, self._part, self._runs = queue, part, runs
         self._first = self._stop = -1
 
-    def add(self, numbers: Numbers, entries: NDArray[np.void]) -> None:
+    def add(self, numbers: Numbers, offsets: Numbers, entries: NDArray[np.void]) -> None:
         """Add entries that are written."""
-        sides, found = self._part.sides, _named(numbers, entries, is_batch=self._queue.batch)
-        is_before, is_after = found.offsets < sides.begin, found.offsets >= sides.end
+        sides, is_batch = self._part.sides, self._queue.batch
+        low, high = int(offsets.min()), int(offsets.max())
+        if not is_batch and not self._part.gaps and sides.begin <= low and high < sides.end:  # as in almost all queues
+            self._reach(int(numbers[0]), int(numbers[-1]) + 1)
+            return
+        found = _named(numbers, entries, is_batch=is_batch)
+        is_before, is_after = offsets < sides.begin, offsets >= sides.end
         if len(held := np.flatnonzero(~is_before)):
-            self._first = int(found.numbers[held[0]]) if self._first < 0 else self._first
-            self._stop = max(self._stop, int(found.numbers[held[-1]] + found.counts[held[-1]]))
+            self._reach(int(found.numbers[held[0]]), int(found.numbers[held[-1]] + found.counts[held[-1]]))
         self._claim(Mark.REMOVED if self._part.is_removed else Mark.BEFORE_BEGIN, is_before, found)
         for start, stop, is_there in self._part.gaps:
-            is_inside = (found.offsets >= start) & (found.offsets < stop) & ~is_after
+            is_inside = (offsets >= start) & (offsets < stop) & ~is_after
             self._claim(Mark.UNREAD_RECORD if is_there else Mark.GAP, is_inside, found)
         if not (sides.is_live or sides.discarded):
             self._claim(Mark.AFTER_END, is_after, found)
+
+    def _reach(self, first: int, stop: int) -> None:
+        self._first = first if self._first < 0 else self._first
+        self._stop = max(self._stop, stop)
 
     def end(self) -> None:
         """All were added."""
@@ -232,7 +240,7 @@ class _QueuePass:
     def _entries(self, numbers: NDArray[np.int64], entries: NDArray[np.void]) -> None:
         sides, offsets = self._sides, entries["offset"].astype(np.int64)
         if self._outside is not None:
-            self._outside.add(numbers, entries)
+            self._outside.add(numbers, offsets, entries)
         back = np.flatnonzero(np.diff(offsets, prepend=self._offset) <= 0)
         self._rows("queue-order", numbers, offsets, back, Said("not higher"))
         self._offset = int(offsets.max(initial=self._offset))

@@ -43,6 +43,8 @@ class RecordFacts:
     count: Ints
     """How many messages it holds."""
     rolls_back: NDArray[np.bool_]
+    doubts: Ints
+    """How it contradicts itself; see `Marks`."""
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -101,6 +103,7 @@ class RecordReader:
             kind,
             marks.messages,
             rolls_back,
+            marks.doubts,
         )
         light_queues = [(name.decode("utf-8", "replace"), 0) for name in marks.light_queues]
         lights = np.array([self._queues.numbers.get(queue, NO_QUEUE) for queue in light_queues], np.int64)[marks.light]
