@@ -29,6 +29,7 @@ ENGINE = (
     "plan",
     "scan",
     "verify",
+    "account",
     "tables",
 )
 FOLDERS = (

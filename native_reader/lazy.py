@@ -373,7 +373,11 @@ class TableScan(Lazy):
         return one
 
     def of_table(self, table: Table[Any]) -> TableScan:
-        """The same read of a table with the same columns and parts."""
+        """Read another table with the same columns and parts.
+
+        Args:
+            table: The table.
+        """
         one = copy(self)
         one._table = table
         return one

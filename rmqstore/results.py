@@ -19,7 +19,7 @@ def said_of_rescue(done: Rescued) -> Iterator[Said]:
     yield say("saved messages", messages=exported.rows)
     if parts:
         yield _warning(say("bytes lost", bytes=sum(damaged + missing), parts=joined("and lost", parts)))
-    yield Said("not counted") if done.account is None else say("messages are", states=done.account.said)
+    yield Said("not accounted") if done.account is None else say("messages are", states=done.account.said)
     if done.problems:
         yield _warning(say("findings", findings=done.problems))
     if done.start is not None:

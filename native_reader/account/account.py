@@ -40,6 +40,8 @@ _MOST = 4_000_000
 """Runs that are joined, about 1 GB."""
 _ROWS = 8192
 _FURTHEST = 2**63 - 1
+_LATEST = 2**53
+"""Milliseconds; later ones do not fit into a column."""
 Row = dict[str, Any]
 Run = dict[str, int]
 Range = tuple[int, int]
@@ -241,7 +243,9 @@ def _loose(runs: list[Row], named: list[tuple[int, int, int]], *, holes: int, is
 def _row(mark: Mark, run: Run, place: tuple[str | None, int | None], times: tuple[int, int]) -> Row:
     names = {"first_queue_offset": run["first"], "last_queue_offset": run["stop"] - 1 if run["stop"] > 0 else -1}
     names |= {name: run[name] for name in ("first_offset", "last_offset")}
-    stamps = {f"{end}_store_timestamp": time * 1000 if time > 0 else None for end, time in zip(("first", "last"), times, strict=True)}
+    stamps = {
+        f"{end}_store_timestamp": time * 1000 if 0 < time < _LATEST else None for end, time in zip(("first", "last"), times, strict=True)
+    }
     return {
         "topic": place[0],
         "queue_id": place[1],

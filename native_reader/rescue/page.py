@@ -99,7 +99,7 @@ def _results(found: RescueFacts) -> Iterator[Result]:
         ranges = [gap for gap in exported.missing if gap.reason == reason]
         if ranges:
             yield result("missing", say(kind, ranges=len(ranges), bytes=sum(each.stop - each.start for each in ranges)))
-    yield result("account", Said("not counted") if found.account is None else say("end", what=found.account.said))
+    yield result("account", Said("not accounted") if found.account is None else say("end", what=found.account.said))
     if found.start is not None:
         answer = joined("start and", list(said_of(found.start)))
         yield Result(question(), answer, found.should_not_start)
@@ -141,7 +141,7 @@ def _by_topic(account: Account | None) -> dict[str, int]:
 def _queues(found: RescueFacts) -> list[Block]:
     """The messages that are not where a broker left them, by queue and state."""
     if found.account is None:
-        return paragraph("not counted")
+        return paragraph("not accounted")
     groups: dict[tuple[str, int, str, str], list[Mapping[str, Any]]] = {}
     for row in found.account.faults.to_pylist():
         groups.setdefault((row["topic"] or "", -1 if row["queue_id"] is None else row["queue_id"], row["state"], row["why"]), []).append(

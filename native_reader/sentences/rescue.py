@@ -32,7 +32,7 @@ RESCUE = {
     ),
     "result account": ("Messages:", "消息："),
     "end": ("{what}.", "{what}。"),
-    "not counted": ("Not counted: the check did not reach its end.", "未统计：检查没有完成。"),
+    "not accounted": ("Not counted: the check did not reach its end.", "未统计：检查没有完成。"),
     "all served": (
         "None. Each message that anything in the store names is where a broker left it.",
         "无。存储中提到的每条消息都在 broker 留下的位置。",

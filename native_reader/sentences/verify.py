@@ -19,6 +19,7 @@ VERIFY = {
         ),
         "5.3.1 及以下的 broker 启动时会在偏移量 {offset:,} 处截断日志，其后的 {bytes:,} 字节会被丢弃",
     ),
+    "was removed": ("its record was removed: it has not expired", "其记录已被移走：它尚未过期"),
     "removed": ("the log begins at offset {begin:,}", "日志从偏移量 {begin:,} 开始"),
     "misnamed": (
         "{name} has the records of {right}: in its folder, {command}",

@@ -108,7 +108,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
     begins, queues = recovery_begins(store), QueueNumbering(sides)
     is_removed = has_removed(store, queues, end.offset)
     blanks = {gap.start: most_blank(store, gap.start, gap.stop) for gap in gaps if gap.back is None}
-    removed = store.min_offset if is_removed else 0
+    removed = store.begins if is_removed else 0
     yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None, has_queues, blanks, removed)
     for number, segment in enumerate(segments):
         split = read.whole(segment)

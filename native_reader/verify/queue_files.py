@@ -78,7 +78,7 @@ def check_queues(part: QueuePart, findings: Findings, runs: Runs | None = None) 
             _names(uri, queue, entries, findings)
             counted = None if runs is None or is_left_behind or topic.name.startswith(LIGHT_TOPIC) else _Outside(queue, part, runs)
             leaves_out = is_in_database(uri) and topic.name in of_batches
-            _QueuePass(uri, queue, part.sides, findings, counted, leaves_out=leaves_out).check()
+            _QueuePass(uri, queue, part, findings, counted, leaves_out=leaves_out).check()
 
 
 def _left_behind(uri: str, queue: Queue, copies: QueueCopies, findings: Findings) -> None:
@@ -159,9 +159,9 @@ def _named(numbers: Numbers, entries: NDArray[np.void], *, is_batch: bool) -> Na
 class _QueuePass:
     """One pass over the entries of a queue. `leaves_out`: only the first messages of batches have entries; the log tells which."""
 
-    def __init__(self, uri: str, queue: Queue, sides: Sides, findings: Findings, outside: _Outside | None, *, leaves_out: bool) -> None:
-        self._uri, self._queue, self._sides, self._findings, self._leaves_out = uri, queue, sides, findings, leaves_out
-        self._outside = outside
+    def __init__(self, uri: str, queue: Queue, part: QueuePart, findings: Findings, outside: _Outside | None, *, leaves_out: bool) -> None:
+        self._uri, self._queue, self._sides, self._findings, self._leaves_out = uri, queue, part.sides, findings, leaves_out
+        self._outside, self._is_removed = outside, part.is_removed
         self._begun = False
         """Whether an entry of a record was found."""
         self._empty_from: int | None = None
@@ -244,7 +244,8 @@ class _QueuePass:
         back = np.flatnonzero(np.diff(offsets, prepend=self._offset) <= 0)
         self._rows("queue-order", numbers, offsets, back, Said("not higher"))
         self._offset = int(offsets.max(initial=self._offset))
-        self._rows("entry-expired", numbers, offsets, np.flatnonzero(offsets < sides.begin), Said("expired"))
+        code, why = ("entry-without-record", "was removed") if self._is_removed else ("entry-expired", "expired")
+        self._rows(code, numbers, offsets, np.flatnonzero(offsets < sides.begin), Said(why))
         if not sides.is_live:
             code = "entry-discarded" if sides.discarded else "entry-after-end"
             self._rows(code, numbers, offsets, np.flatnonzero(offsets >= sides.end), say("log ends", end=sides.end))

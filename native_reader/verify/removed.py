@@ -29,11 +29,11 @@ def has_removed(store: StoreFiles, queues: QueueNumbering, end: int, reserved_ho
     sooner, and then deletes the queue files of what it deleted.
     """
     held = [segment for segment in store.segments if segment.base < end]
-    if not held or not store.min_offset or is_live(store.uri):
+    if not held or not store.begins or is_live(store.uri):
         return False
     first, last = (int(head["store_timestamp"]) for head in (_first_head(held[0]), _first_head(held[-1])))
     newest = max(last, *checkpoint_of(store.uri).times)
-    return 0 < first <= newest < first + reserved_hours * _HOUR and not _has_cleaned(queues, store.min_offset)
+    return 0 < first <= newest < first + reserved_hours * _HOUR and not _has_cleaned(queues, store.begins)
 
 
 def _has_cleaned(queues: QueueNumbering, begin: int) -> bool:

@@ -177,7 +177,14 @@ def test_an_interrupted_rescue_continues(tmp_path: Path) -> None:
     assert not (out / "rescue.md").exists()
     assert list((out / "messages").glob("*.parquet")) == []
     assert run("rescue", store, out).code in (0, 1)
-    assert sorted(path.name for path in out.iterdir()) == ["findings.jsonl", "messages", "queues.jsonl", "rescue.html", "rescue.md"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "account.jsonl",
+        "findings.jsonl",
+        "messages",
+        "queues.jsonl",
+        "rescue.html",
+        "rescue.md",
+    ]
     assert summary(out / "messages")["rows"] == nr.open(store).messages().count_rows()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import struct
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,11 @@ from support.verified import healthy
 import native_reader as nr
 from native_reader.markdown import Document, Table, lines_of, table, text
 from native_reader.rescue.page import ranges_in
-from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
+from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueues
 from native_reader.sentences import say
 from native_reader.start import Start, may_start
 from native_reader.testing.logs import CommitLog
 from native_reader.verify.findings import FirstFindings
-from rmqstore.report.page import page_of
 
 NAMES = ("orders|x", "<script>alert(1)</script>", "`code`", "a\nb", "[x](http://evil)", "# head", "*b*", "\u202e", "订单")
 
@@ -52,14 +52,17 @@ def test_the_page_names_saved_and_lost(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "rescue.md").read_text()
     assert "- **Saved:** 39 messages of 1 topic, in 1 file." in page
     assert "- **Damaged:** 1 range of the log with " in page
-    assert "- **Missing messages:** 1 offset of 1 queue without a saved message." in page
-    assert re.search(r"^\| orders \| 0 \| 39 \| 1 \| 1 \|$", page, re.MULTILINE)
+    assert "- **Messages:** 39 whole, but no consumer gets them, 1 lost." in page  # there are no queues
+    assert "| orders | 0 | lost | 1 | 1 | its queue offset is between others |" in page
     damage = nr.open(store).table("damage").to_table().to_pylist()
     assert [row["reason"] for row in damage] == ["zeros"]
     assert f"| {damage[0]['start_offset']:,} | {damage[0]['end_offset']:,} | {damage[0]['bytes']:,} | zeros |" in page
     assert json_lines(tmp_path / "out" / "messages" / "_damage.jsonl") == damage
     (queue,) = json_lines(tmp_path / "out" / "queues.jsonl")
-    assert (queue["saved"], queue["missing"]) == ([[0, 1], [2, 40]], [[1, 2]])
+    assert (queue["topic"], queue["queue_id"], queue["messages"]) == ("orders", 0, 39)
+    account = json_lines(tmp_path / "out" / "account.jsonl")
+    lost = [(row["first_queue_offset"], row["last_queue_offset"]) for row in account if row["state"] == "lost"]
+    assert lost == [(1, 1)]
 
 
 def test_it_is_asked_once_whether_a_broker_may_be_started_and_at_the_given_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +140,13 @@ def test_a_rescue_can_be_repeated(tmp_path: Path) -> None:
     store = damaged(tmp_path, log_of(30))
     first, again = (nr.open(store).rescue(tmp_path / "out", jobs=2) for _ in range(2))
     assert first == again
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["findings.jsonl", "messages", "queues.jsonl", "rescue.md"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "account.jsonl",
+        "findings.jsonl",
+        "messages",
+        "queues.jsonl",
+        "rescue.md",
+    ]
 
 
 def test_findings_of_the_check_are_on_the_page(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
@@ -187,57 +196,16 @@ def test_a_rescue_is_of_one_store(tmp_path: Path) -> None:
         nr.open([memory.url for memory in memories]).rescue(tmp_path / "out")
 
 
-def test_saved_offsets_of_batches_that_follow_each_other_are_one_run() -> None:
+@given(st.lists(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 1)), max_size=30), max_size=4))
+def test_saved_messages_are_counted_by_queue(batches: list[list[tuple[str, int]]]) -> None:
     saved = SavedQueues()
-    memory = in_memory(files_of(log_of(message(0, queue_offset=offset) for offset in (5, 6, 7, 8, 10))))
-    batch = nr.open(memory.url).messages(columns=COLUMNS).to_table().combine_chunks().to_batches()[0]
-    for start in (0, 2, 4):
-        saved.add(batch.slice(start, 2))
-    (queue,) = saved.queues()
-    assert (queue.runs, queue.gaps) == ([(5, 9), (10, 11)], [(9, 10)])
-
-
-@given(st.lists(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 1), st.integers(0, 30)), max_size=30), max_size=4))
-def test_saved_and_missing_offsets_are_those_of_a_set(batches: list[list[tuple[str, int, int]]]) -> None:
-    saved = SavedQueues()
-    log = [message(0, topic=topic, queue_id=queue, queue_offset=offset) for rows in batches for topic, queue, offset in rows]
+    log = [message(0, topic=topic, queue_id=queue) for rows in batches for topic, queue in rows]
     if log:
         memory = in_memory(files_of(log_of(log)))
         for batch in nr.open(memory.url).messages(columns=COLUMNS).to_batches():
             saved.add(batch)
-    expected: dict[tuple[str, int], list[int]] = {}
-    for each in log:
-        assert isinstance(each.topic, str)
-        expected.setdefault((each.topic, each.queue_id), []).append(each.queue_offset)
-    queues = {(queue.topic, queue.queue_id): queue for queue in saved.queues()}
-    assert queues.keys() == expected.keys()
-    for key, offsets in expected.items():
-        queue, known = queues[key], set(offsets)
-        assert queue.messages == len(offsets)
-        assert {offset for start, stop in queue.runs for offset in range(start, stop)} == known
-        missing = {offset for start, stop in queue.gaps for offset in range(start, stop)}
-        assert missing == set(range(min(known), max(known) + 1)) - known
-        assert queue.missing == len(missing)
-
-
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5))), st.integers(0, 20), st.integers(0, 20))
-def test_offsets_that_a_consume_queue_names_are_missing_too(pieces: list[tuple[int, int]], first: int, length: int) -> None:
-    runs = merged((start, start + size) for start, size in pieces if size)
-    queue = SavedQueue("t", 0, named=(first, first + length), runs=runs)
-    known = {offset for start, stop in runs for offset in range(start, stop)}
-    ends = [end for run in (*runs, *([(first, first + length)] if length else [])) for end in run]
-    wanted = set(range(min(ends), max(ends))) if ends else set()
-    assert {offset for start, stop in queue.gaps for offset in range(start, stop)} == wanted - known
-
-
-def test_offsets_without_order_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("native_reader.rescue.saved._MOST_RUNS", 50)
-    saved = SavedQueues()
-    memory = in_memory(files_of(log_of([message(0, topic="t", queue_offset=number * 7) for number in range(200)])))
-    for batch in nr.open(memory.url).messages(columns=COLUMNS).to_batches():
-        saved.add(batch)
-    (queue,) = saved.queues()
-    assert (queue.messages, saved.knows_gaps, queue.runs) == (200, False, [])
+    found = {(queue.topic, queue.queue_id): queue.messages for queue in saved.queues()}
+    assert found == Counter((each.topic, each.queue_id) for each in log)
 
 
 def test_many_queues_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,11 +214,9 @@ def test_many_queues_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     memory = in_memory(files_of(log_of([message(0, topic=f"t{number}", queue_offset=number) for number in range(20)])))
     for batch in nr.open(memory.url).messages(columns=COLUMNS).to_batches():
         saved.add(batch)
-    saved.add_named([{"topic": "unknown", "queue_id": 0, "type": "simple", "min_offset": 0, "max_offset": 9}])
-    queues = {queue.key: queue for queue in saved.queues()}
+    queues = {(queue.topic, queue.queue_id): queue.messages for queue in saved.queues()}
     assert len(queues) == 6
-    others = queues[OTHERS]
-    assert (others.messages, others.runs, others.missing) == (15, [], 0)
+    assert queues[OTHERS] == 15
 
 
 def test_text_of_ranges() -> None:
@@ -304,7 +270,7 @@ def test_a_million_findings_are_not_held_in_memory() -> None:
 def test_offsets_that_a_running_broker_adds_are_not_called_lost(tmp_path: Path) -> None:
     store = damaged(tmp_path, log_of([message(number, topic="orders", queue_offset=number) for number in range(40)]))
     (store / "lock").write_bytes(b"lock")
-    sentence = "A broker uses the store, so offsets after the last saved one can be new messages."
+    sentence = "A broker uses the store: it is behind with its queues, and offsets after the last saved one can be new messages."
     with held(store / "lock"):
         nr.open(store).rescue(tmp_path / "live")
     assert sentence in (tmp_path / "live" / "rescue.md").read_text()
@@ -319,25 +285,19 @@ def test_what_a_starting_broker_would_do_is_told(tmp_path: Path) -> None:
     assert (done.start.outcome, done.start.loses, done.start.deleted) == ("better not", True, 38)
 
 
-def test_messages_older_than_the_log_were_not_said(tmp_path: Path) -> None:
-    """The first segments were gone, and the page said: no loss found."""
+def test_the_first_file_was_removed_and_said_to_be_expired(tmp_path: Path) -> None:
+    """The page said: no loss found. But no file expires within seconds, and a broker that deletes one deletes its queue files, too."""
     log = log_of(numbered(map(message, range(60))), 2048)
     files = files_of(log) | dispatched(log.placed, file=4000)
     first = sorted(name for name in files if name.startswith("store/commitlog/"))[0]
     root = on_disk(tmp_path, {name: content for name, content in files.items() if name != first}) / "store"
     store, gone = nr.open(root), sum(each.offset < 2048 for each in log.placed)
     done = store.rescue(tmp_path / "rescued")
-    assert (done.older, done.exported.is_damaged) == (gone, False)
+    assert (done.missing, done.is_whole) == (gone, False)
     page = Path(done.page).read_text(encoding="utf-8")
-    assert f"- **Older than the log:** {gone} records of 3 topics that queues still name. They expired or were removed" in page
-    assert "- **Lost:** no other loss found." in page
+    assert f"- **Messages:** {60 - gone} served, at least {gone} lost." in page
     ended = run("rescue", root, tmp_path / "again")
-    assert f"queues name {gone} records older than the log, which expired or were removed\n" in ended.err
-    doctor = run("doctor", root).out
-    assert f"; they name {gone} records older than the log, which expired or were removed: T0 " in doctor
-    for language, words in (("en", f"Queues name {gone} records of 3 topics older than the log: "), ("zh", f"比日志更早的 {gone} 条记录")):
-        page = page_of(store.report(verify=False), language)
-        assert words in page
+    assert (ended.code, f"Messages: {60 - gone} served, at least {gone} lost\n" in ended.err) == (1, True)
 
 
 def test_a_store_whose_log_is_whole_and_whose_queue_is_wrong_is_not_whole(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
@@ -349,17 +309,6 @@ def test_a_store_whose_log_is_whole_and_whose_queue_is_wrong_is_not_whole(own_st
     rescued = nr.open(store).rescue(tmp_path / "rescued")
     assert (rescued.exported.is_damaged, rescued.missing, rescued.problems > 0) == (False, 0, True)
     assert not rescued.is_whole
-
-
-def test_prepared_and_rolled_back_messages_of_old_brokers_are_in_no_queue() -> None:
-    """Their queue offset is that of another message, or 0."""
-    types = (pa.string(), pa.int32(), pa.int64(), pa.string(), pa.timestamp("us", "UTC"))
-    names = ("topic", "queue_id", "queue_offset", "kind", "store_timestamp")
-    rows = [("T", 0, 5, "normal", None), ("T", 0, 0, "prepared", None), ("T", 0, 9, "rollback", None), ("T", 0, 6, "committed", None)]
-    saved = SavedQueues()
-    saved.add(pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in rows], pa.schema(zip(names, types, strict=True))))
-    (queue,) = saved.queues()
-    assert (queue.messages, queue.runs, queue.missing) == (4, [(5, 7)], 0)
 
 
 def test_ranges_in_chinese() -> None:

@@ -117,7 +117,13 @@ def test_a_rescue_without_html_removes_that_of_an_earlier_run(tmp_path: Path) ->
     run("rescue", store, tmp_path / "out")
     assert (tmp_path / "out" / "rescue.html").exists()
     nr.open(store).rescue(tmp_path / "out")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["findings.jsonl", "messages", "queues.jsonl", "rescue.md"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "account.jsonl",
+        "findings.jsonl",
+        "messages",
+        "queues.jsonl",
+        "rescue.md",
+    ]
 
 
 def test_an_unknown_language_names_the_others(tmp_path: Path) -> None:

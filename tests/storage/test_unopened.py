@@ -58,8 +58,9 @@ def test_one_file_stopped_everything(name: str, number: int, tmp_path: Path) -> 
     exported = store.messages(**LENIENT).export(tmp_path / "export")
     assert (exported.rows, exported.is_damaged) == (len(others), True)
     done = store.rescue(tmp_path / "rescue")
-    assert (done.exported.rows, done.missing) == (len(others), len(LOG.placed) - len(others))
-    assert not done.is_whole
+    assert done.account is not None
+    assert (done.exported.rows, done.missing, done.is_whole) == (len(others), 0, False)
+    assert done.account.messages["not read"] == len(LOG.placed) - len(others)
     assert store.report(verify=False).damaged_bytes >= SIZE
 
 

@@ -105,10 +105,18 @@ def test_46_a_file_that_was_cut_inside_an_entry(cut: int) -> None:
 
 
 def test_47_entries_of_expired_records() -> None:
-    log, files = healthy()
+    of_days = [message(each, store_timestamp=1_700_000_000_000 + each * 6 * 3_600_000) for each in range(60)]
+    log, files = healthy(of_days)
     del files[f"store/commitlog/{0:020}"]
     expired = [placed for placed in log.placed if placed.segment == 0]
     assert codes(files) == {"entry-expired": len(expired), "index-expired": 3 * len(expired)}
+
+
+def test_47_entries_of_records_that_have_not_expired() -> None:
+    log, files = healthy()
+    del files[f"store/commitlog/{0:020}"]
+    gone = [placed for placed in log.placed if placed.segment == 0]
+    assert codes(files) == {"entry-without-record": len(gone), "log-removed": 1, "index-expired": 3 * len(gone)}
 
 
 def test_48_entries_after_the_end_of_the_log() -> None:

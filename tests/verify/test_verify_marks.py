@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from native_reader.layout.record import COMPRESSED, INNER_BATCH, Records, measur
 from native_reader.testing import strategies as drawn
 from native_reader.testing.java import hash_code, index_hash
 from native_reader.testing.records import Message, encode
-from native_reader.verify.marks import Marks, NumpyMarker
+from native_reader.verify.marks import NOT_PACKED, ODD_PROPERTIES, PACKED, Marks, NumpyMarker
 
 
 def records_of(messages: Sequence[Message]) -> tuple[PaddedBuffer, Records]:
@@ -43,8 +44,10 @@ def expected(source: PaddedBuffer, records: Records) -> dict[str, list[Any]]:
         at, size = records.topic_at[row], records.topic_size[row]
         topic = source.u8[at : at + size].tobytes()
         at, size = records.properties_at[row], records.properties_size[row]
-        properties, name = parse(source.u8[at : at + size].tobytes()), topic.decode("utf-8", "replace")
+        field, name = source.u8[at : at + size].tobytes(), topic.decode("utf-8", "replace")
+        properties = parse(field)
         at, size = records.body_at[row], records.body_size[row]
+        body = source.u8[at : at + size].tobytes()
         tag = properties.get("TAGS", "")
         values = {
             "offset": head["physical_offset"],
@@ -56,7 +59,8 @@ def expected(source: PaddedBuffer, records: Records) -> dict[str, list[Any]]:
             "tag_key": index_hash(name, f"T#{tag}"),
             "flags": head["sys_flag"],
             "delayed": "DELAY" in properties,
-            "messages": messages_in(properties, int(head["sys_flag"]), source.u8[at : at + size].tobytes()),
+            "messages": messages_in(properties, int(head["sys_flag"]), body),
+            "doubts": doubts_in(field, int(head["sys_flag"]), body),
         }
         for field, value in values.items():
             marks[field].append(int(value))
@@ -86,6 +90,23 @@ def messages_in(properties: dict[str, str], flags: int, body: bytes) -> int:
     stated = number_in(properties.get("INNER_NUM", ""), 5)
     units = None if flags & COMPRESSED else units_of(body)
     return len(units) if stated < 0 and units else stated
+
+
+def doubts_in(properties: bytes, flags: int, body: bytes) -> int:
+    kind, is_packed = flags >> 8 & 7, flags & COMPRESSED
+    magics: tuple[bytes, ...] = {1: (b"\x04\x22\x4d\x18",), 2: (b"\x28\xb5\x2f\xfd",)}.get(kind, ())
+    if kind in {0, 3}:
+        magics = (
+            b"\x1f\x8b",
+            *(bytes(pair) for pair in product(range(256), repeat=2) if pair[0] % 16 == 8 and int.from_bytes(pair) % 31 == 0),
+        )
+    begins = len(body) > 4 and body.startswith(magics)
+    doubts = NOT_PACKED if is_packed and body and not begins else PACKED if not is_packed and kind and begins else 0
+    try:
+        properties.decode()
+    except UnicodeDecodeError:
+        return doubts | ODD_PROPERTIES
+    return doubts
 
 
 def number_in(text: str, most: int) -> int:
