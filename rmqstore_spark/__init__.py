@@ -3,7 +3,7 @@
 Spark discovers the format automatically if the package was installed from a wheel. After an editable install or from a zip,
 call `rmqstore_spark.register(spark)` in the session. Import this module before the session is made, if a virtual environment's
 Python runs the job without activation: Spark's workers then use that Python too. `rmqstore_spark.reason(error)` is an error of Spark
-in one line.
+in one line. `rmqstore_spark.account(spark, path)` counts in which state the messages of a store are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from rmqstore_spark.errors import reason
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["reason", "register"]
+    from native_reader.account.account import Account
+
+__all__ = ["account", "reason", "register"]
 
 
 def register(spark: SparkSession) -> None:
@@ -50,6 +52,29 @@ def register(spark: SparkSession) -> None:
         # PySpark 4.0 rejects a name that it knows, also one that it has discovered itself; newer ones replace it.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
+
+
+def account(spark: SparkSession, path: str, **options: str) -> Account:
+    """Count in which state the messages of a store are; each segment is a task.
+
+    The driver needs about 200 bytes for each queue and segment.
+
+    Args:
+        spark: The session.
+        path: The store.
+        **options: As `spark.read` takes them for the table `account`.
+
+    Raises:
+        OptionError: An option does not exist, or its value is invalid.
+        PathError: There is no store.
+
+    Examples:
+        >>> rmqstore_spark.account(spark, "store").is_whole
+        True
+    """
+    from rmqstore_spark.accounting import account_of
+
+    return account_of(spark, path, options)
 
 
 _CHOSEN = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED")

@@ -96,7 +96,7 @@ def test_what_code_says_is_in_the_book_and_all_of_the_book_is_said() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in OF_THE_PRODUCT if "sentences" not in path.parts}
     unknown = {kind for code in texts.values() for kind in said(ast.parse(code)) if kind not in BOOK}
     assert unknown == set()
-    everything = "\n".join([*texts.values(), *(f'"because {why(mark)}"' for mark in STATE_OF)])
+    everything = "\n".join([*texts.values(), *(f'"because {why(mark)}" "state {state}"' for mark, state in STATE_OF.items())])
     names = {kind: [kind, *(kind.removeprefix(prefix) for prefix in MADE_OF_NAMES if kind.startswith(prefix))] for kind in BOOK}
     assert [kind for kind, several in names.items() if not any(f'"{name}"' in everything for name in several)] == []
 

@@ -1,0 +1,140 @@
+"""The account of small stores: equal to a plain one, and true to what was destroyed."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.effort import sampled
+from support.plain_account import Entry, entries_in, plain_account, records_in
+from support.stores import Files, in_memory
+from support.verified import healthy
+
+import native_reader as nr
+from native_reader.account.account import Account, merged, without
+from native_reader.testing.logs import CommitLog
+
+LOG, WHOLE = healthy(60)
+SEGMENTS = sorted(name for name in WHOLE if name.startswith("store/commitlog/"))
+QUEUES = sorted(name for name in WHOLE if name.startswith("store/consumequeue/"))
+BARE = {name: content for name, content in WHOLE.items() if not name.startswith("store/index/")}
+
+
+def account_of(files: Files, jobs: int = 1) -> Account:
+    memory = in_memory(files)
+    check = nr.open(f"{memory.url}/store").verify()
+    check.to_table(jobs)
+    return check.account
+
+
+def by_queue(account: Account) -> Counter[tuple[str, int, str]]:
+    """What the plain account has, too."""
+    found: Counter[tuple[str, int, str]] = Counter()
+    for row in account.table.to_pylist():
+        if row["topic"] is not None and row["why"] not in {"hole", "group offset"} and row["messages"]:
+            found[row["topic"], row["queue_id"], row["state"]] += row["messages"]
+    return found
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> Files:
+    """The whole store with up to four damages."""
+    files = dict(BARE)
+    for _ in range(draw(st.integers(1, 4))):
+        kind = draw(st.sampled_from(("zeros", "bit", "bit of a record", "entry", "entries", "file", "topic")))
+        name = draw(st.sampled_from([name for name in (SEGMENTS[1:-1] if "entr" not in kind else QUEUES) if name in files]))
+        content = bytearray(files[name])
+        at = draw(st.integers(0, len(content) - 1))
+        if kind == "zeros":
+            size = draw(st.integers(1, 600))
+            content[at : at + size] = bytes(min(size, len(content) - at))
+        elif kind == "bit":
+            content[at] ^= 1 << draw(st.integers(0, 7))
+        elif kind == "bit of a record":
+            placed = draw(st.sampled_from([each for each in LOG.placed if each.segment == int(name[-20:])]))
+            content[placed.offset - placed.segment + draw(st.integers(84, placed.size - 1))] ^= 1 << draw(st.integers(0, 7))
+        elif kind == "entry":
+            fields = draw(st.sampled_from((LOG.placed[7], LOG.placed[20]))), draw(st.integers(-5, 5))
+            struct.pack_into(">qiq", content, at // 20 * 20, fields[0].offset + fields[1], fields[0].size, draw(st.integers(0, 9)))
+        elif kind == "entries":
+            content[at // 20 * 20 :] = bytes(len(content) - at // 20 * 20)
+        if kind in {"file", "topic"} and len([each for each in files if each in SEGMENTS]) > 2:
+            topic = draw(st.sampled_from(("T0", "T1", "T2")))
+            gone = {name} if kind == "file" else {each for each in QUEUES if f"/{topic}/" in each}
+            files = {each: files[each] for each in files if each not in gone}
+        else:
+            files[name] = bytes(content)
+    return files
+
+
+@sampled(150)
+@given(damaged())
+def test_it_equals_the_plain_account(files: Files) -> None:
+    assert by_queue(account_of(files)) == plain_account(files)
+
+
+@sampled(100)
+@given(damaged())
+def test_no_message_is_forgotten_and_none_is_lost_that_is_there(files: Files) -> None:
+    """What entries still name is told to be lost, or is there. No more is told than was destroyed."""
+    account = account_of(files)
+    there = {record.fixed["physical_offset"]: record for record in records_in(files)}
+    before = {each.offset: each for each in LOG.placed}
+    intact = set(entries_in(files)) & set(entries_in(WHOLE))
+    gone = {offset for offset in before if offset not in there or is_changed(files, LOG, offset)}
+    nameable = sum(isinstance(each, Entry) and each.offset not in there for each in intact)
+    whole = sum(account.messages.get(state, 0) for state in ("served", "deleted", "unreachable", "doubtful"))
+    wrong = [row for row in account.table.to_pylist() if row["why"] in {"checksum", "compression"}]
+    assert whole + sum(row["messages"] for row in wrong) >= len(there)
+    assert account.lost >= nameable
+    assert account.messages.get("lost", 0) <= len(gone)
+    assert account.is_whole <= (not gone)
+
+
+def is_changed(files: Files, log: CommitLog, offset: int) -> bool:
+    """Whether that record has other bytes than before."""
+    placed = next(each for each in log.placed if each.offset == offset)
+    name = f"store/commitlog/{placed.segment:020}"
+    begin = offset - placed.segment
+    return name not in files or files[name][begin : begin + placed.size] != WHOLE[name][begin : begin + placed.size]
+
+
+def test_a_whole_store_is_whole() -> None:
+    account = account_of(WHOLE)
+    assert (account.messages, account.is_whole, account.lost, account.knows_all) == ({"served": 60}, True, 0, True)
+    assert account.said.text() == "60 served"
+
+
+def test_parts_that_are_read_in_parallel_are_one_account() -> None:
+    files = {name: content for name, content in WHOLE.items() if name != SEGMENTS[1]}
+    assert account_of(files, 3).table.equals(account_of(files).table)
+
+
+RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)).map(lambda each: (each[0], sum(each))))
+
+
+@given(RANGES, st.integers(0, 40), st.integers(1, 20))
+def test_what_is_left_of_a_range(ranges: list[tuple[int, int]], start: int, length: int) -> None:
+    taken = {number for begin, stop in ranges for number in range(begin, stop)}
+    left = [number for begin, stop in without((start, start + length), merged(ranges)) for number in range(begin, stop)]
+    assert left == [number for number in range(start, start + length) if number not in taken]
+
+
+@pytest.mark.parametrize(("state", "text"), [("lost", "1 lost"), ("served", "59 served")])
+def test_it_says_each_state_with_its_number(state: str, text: str) -> None:
+    placed = next(each for each in LOG.placed if each.segment == int(SEGMENTS[2][-20:]))
+    content = bytearray(WHOLE[SEGMENTS[2]])
+    content[placed.offset - placed.segment : placed.offset - placed.segment + placed.size] = bytes(placed.size)
+    account = account_of(WHOLE | {SEGMENTS[2]: bytes(content)})
+    assert account.messages == {"served": 59, "lost": 1}
+    assert text in account.said.text()
+    (row,) = account.faults.to_pylist()
+    assert (row["topic"], row["first_queue_offset"], row["first_offset"]) == (
+        placed.message.topic,
+        placed.message.queue_offset,
+        placed.offset,
+    )
+    assert row["bytes"] == placed.size
