@@ -172,7 +172,7 @@ struct Wanted<'a> {
     light_names: &'a [u8],
     light_numbers: &'a [u8],
     has_delay: bool,
-    /// Whether they are not UTF-8, as all text of a broker is.
+    /// Whether they end in zeros, or are not UTF-8, as all text of a broker is.
     is_odd: bool,
 }
 
@@ -185,7 +185,7 @@ impl<'a> Wanted<'a> {
             wanted.take(field.get(piece..at).unwrap_or_default());
             piece = at + 1;
         });
-        wanted.is_odd = !is_ascii && std::str::from_utf8(field).is_err();
+        wanted.is_odd = field.last() == Some(&0) || (!is_ascii && std::str::from_utf8(field).is_err());
         wanted.take(field.get(piece..).unwrap_or_default());
         wanted
     }

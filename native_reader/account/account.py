@@ -40,8 +40,8 @@ _MOST = 4_000_000
 """Runs that are joined, about 1 GB."""
 _ROWS = 8192
 _FURTHEST = 2**63 - 1
-_LATEST = 2**53
-"""Milliseconds; later ones do not fit into a column."""
+_LATEST = 253_402_300_800_000
+"""The year 10000, in milliseconds: Python has no later times."""
 Row = dict[str, Any]
 Run = dict[str, int]
 Range = tuple[int, int]

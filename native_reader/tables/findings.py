@@ -105,7 +105,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
     unread = [verbatim(why) for database in store.databases if (why := why_unreadable(database)) is not None]
     unread += [] if sides.directories else [Said("no queue checked")]
     has_queues = bool(store.databases or store.queues)
-    begins, queues = recovery_begins(store), QueueNumbering(sides)
+    begins, queues = recovery_begins(store), QueueNumbering(sides, store)
     is_removed = has_removed(store, queues, end.offset)
     blanks = {gap.start: most_blank(store, gap.start, gap.stop) for gap in gaps if gap.back is None}
     removed = store.begins if is_removed else 0

@@ -285,10 +285,10 @@ class _PropertyParts:
         return rows, begins, ends
 
     def odd(self) -> Mask:
-        """Which fields are not UTF-8, as all text of a broker is."""
+        """Which fields end in zeros, or are not UTF-8, as all text of a broker is."""
         begins, ends, content = self._bounds[:-1], self._bounds[1:] - 1, self._content
         others = np.append(0, np.cumsum(content >= _NOT_ASCII))
-        odd = np.zeros(len(begins), np.bool_)
+        odd: Mask = (ends > begins) & (content[np.maximum(ends, 1) - 1] == 0)
         for row in np.flatnonzero(others[ends] > others[begins]).tolist():
             try:
                 content[begins[row] : ends[row]].tobytes().decode()

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from threading import Lock
 
 from native_reader.broker.settings import Topics
+from native_reader.errors import StoreError
+from native_reader.layout.record import LONGEST_HEAD
 from native_reader.plan.beside import Sides
+from native_reader.records.sync import layout_at
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.deleted import DeletedTopics
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
+from native_reader.storage.store import StoreFiles
+from native_reader.storage.window import Window
 
+_TRIED = 8
 _AT_FIRST, _AT_MOST = 1 << 9, 1 << 16
 """Entries that are read at once."""
 
@@ -29,28 +36,44 @@ def last_entry(queue: Queue, end: int) -> tuple[int, int] | None:
     return None
 
 
-def first_entry(queue: Queue) -> tuple[int, int] | None:
-    """The physical and the queue offset of a queue's first entry of a record; None if it has none."""
+def first_entry(queue: Queue, files: StoreFiles | None = None) -> tuple[int, int] | None:
+    """The physical and the queue offset of a queue's first entry of a record; None if it has none.
+
+    `files`: of the log, in which the record must be. Of a few entries at least: a wrong one can be the first.
+    """
     with QueueReader(queue) as reader:
         for begin in range(0, reader.units, _AT_MOST):
             entries = reader.read(begin, min(begin + _AT_MOST, reader.units))
+            pairs = zip(entries.offsets[:_TRIED].tolist(), entries.numbers[:_TRIED].tolist(), strict=True)
+            found = next((pair for pair in pairs if files is None or has_record(files, pair[0], queue.topic)), None)
             if len(entries):
-                return int(entries.offsets[0]), int(entries.numbers[0])
+                return found
     return None
+
+
+def has_record(files: StoreFiles, offset: int, topic: str) -> bool:
+    """Whether a record of that topic is at that offset of the log."""
+    segment = files.segment_at(offset)
+    if segment is None:
+        return False
+    with suppress(OSError, StoreError), Window(segment, LONGEST_HEAD, past_unreadable=True) as window:
+        layout = layout_at(window, offset - segment.base - segment.frame)
+        return layout is not None and window.peek(layout.topic_at, layout.topic_size) == topic.encode()
+    return False
 
 
 class QueueNumbering:
     """The queues of a store, numbered; listed on first use. The parts of a check share them; those on other machines list them anew."""
 
-    def __init__(self, sides: Sides) -> None:
-        self._sides = sides
+    def __init__(self, sides: Sides, files: StoreFiles | None = None) -> None:
+        self._sides, self._files = sides, files
         self._listing = Lock()
         self._all: list[Queue] | None = None
         self._dispatched: int | None = None
         self._firsts: dict[int, tuple[int, int] | None] = {}
 
-    def __reduce__(self) -> tuple[type[QueueNumbering], tuple[Sides]]:
-        return QueueNumbering, (self._sides,)
+    def __reduce__(self) -> tuple[type[QueueNumbering], tuple[Sides, StoreFiles | None]]:
+        return QueueNumbering, (self._sides, self._files)
 
     @property
     def all(self) -> list[Queue]:
@@ -104,5 +127,5 @@ class QueueNumbering:
     def first(self, number: int) -> tuple[int, int] | None:
         """The physical and the queue offset of a queue's first entry of a record; None if it has none."""
         if number not in self._firsts:
-            self._firsts[number] = first_entry(self.all[number])
+            self._firsts[number] = first_entry(self.all[number], self._files)
         return self._firsts[number]

@@ -65,6 +65,8 @@ def state_of(record: Record, mine: list[Entry], *, is_known: bool) -> str:
         return "lost"
     if record.fixed["sys_flag"] & 1 and record.body and not is_packed(record):
         return "lost"
+    if record.properties.endswith(b"\0"):  # zeros begin in them and go on after the record
+        return "doubtful"
     try:
         record.properties.decode()
     except UnicodeDecodeError:

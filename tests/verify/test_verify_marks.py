@@ -103,10 +103,9 @@ def doubts_in(properties: bytes, flags: int, body: bytes) -> int:
     begins = len(body) > 4 and body.startswith(magics)
     doubts = NOT_PACKED if is_packed and body and not begins else PACKED if not is_packed and kind and begins else 0
     try:
-        properties.decode()
+        return doubts | ODD_PROPERTIES * properties.decode().endswith("\0")
     except UnicodeDecodeError:
         return doubts | ODD_PROPERTIES
-    return doubts
 
 
 def number_in(text: str, most: int) -> int:
