@@ -26,6 +26,8 @@ from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles, is_live
 from native_reader.tables import TABLES
 from native_reader.tables.queues import OlderRecords
 from native_reader.text import names_of, size_of
+from native_reader.witness import look_at
+from native_reader.witness.contradiction import PAST_END
 
 _COLUMNS = "topic", "type", "state", "found", "details", "expired"
 _STATES = {"ahead": True, "behind": False, "orphaned": False}
@@ -108,12 +110,33 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
     if LOG in found.facts and reserved_hours is not None:
-        found.start = answer_for(files, found.facts[LOG]["end_offset"], reserved_hours, options.get("max_read_rate"))
+        _add_answer(found, files, options, reserved_hours)
     if files.uri.endswith(UNFINISHED):
         found.losses.append(say("unfinished"))
     if files.strays:
         found.losses.append(say("strays", names=", ".join(files.strays)))
     return found
+
+
+def _add_answer(found: Diagnosis, files: StoreFiles, options: Mapping[str, Any], reserved_hours: int) -> None:
+    """What contradicts, the worst first and before all else, and whether a broker may be started."""
+    end, rate = found.facts[LOG]["end_offset"], options.get("max_read_rate")
+    projected = MessageOptions(max_read_rate=rate).projection().max_read_rate
+    witnesses = look_at(files, end, reserved_hours, projected)
+    of_kinds: dict[str, list[Said]] = {}
+    for each in witnesses.contradictions:
+        of_kinds.setdefault(each.effect, []).append(each.said)
+    if PAST_END in of_kinds:
+        found.losses = [said for said in found.losses if said.kind != "ahead"]
+    found.losses[:0] = [said for of_kind in of_kinds.values() for said in _first(of_kind)]
+    found.start = answer_for(files, end, reserved_hours, rate, witnesses=witnesses)
+
+
+def _first(of_kind: Sequence[Said]) -> Iterator[Said]:
+    """The first few of a kind, and how many more there are."""
+    yield from of_kind[:MOST]
+    if len(of_kind) > MOST:
+        yield say("more contradictions", count=len(of_kind) - MOST)
 
 
 class _Examination:

@@ -19,6 +19,7 @@ from native_reader.start.reasons import Cause, cause
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.store import StoreFiles, is_live
+from native_reader.witness.names import bases_of, restoring
 
 _OF_SETTINGS = {Settings.OLD: "old settings", Settings.LOST: "lost settings", Settings.REFUSED: "settings"}
 
@@ -29,6 +30,7 @@ class Refusals:
     def __init__(self, files: StoreFiles) -> None:
         self._files = files
         self._topics = topics_in([each for each in (files.consume_queue, files.batch_queue) if each is not None], light=True)
+        self._known = bases_of(files)
         self._of_all = [*self._running(), *self._unopened(), *self._settings()]
         self._of_segments = {uri: list_if_possible(uri) for uri in sorted({segment.directory for segment in files.segments})}
         self._of_queues = list(self._queue_files())
@@ -67,10 +69,19 @@ class Refusals:
 
     def _segments(self, line: Line) -> Iterator[Cause]:
         usual = _usual(segment.size for segment in self._files.segments if not segment.is_packed)
-        for entries in self._of_segments.values():
+        for directory, entries in self._of_segments.items():
             ordered = sorted(entries, key=lambda entry: entry.name)
             folders, empty = line.refuses_folders, line.refuses_empty
-            yield from _of_files(ordered, usual, size="segment size", name="foreign file", refuses_folders=folders, refuses_empty=empty)
+            found = _of_files(ordered, usual, size="segment size", name="foreign file", refuses_folders=folders, refuses_empty=empty)
+            for each in found:
+                yield self._restored(directory, entries, each) or each
+
+    def _restored(self, directory: str, entries: Sequence[DirEntry], found: Cause) -> Cause | None:
+        """The same of a file that is a segment under another name: it is needed."""
+        file = dict(found.values)["file"]
+        entry = next(entry for entry in entries if entry.name == file)
+        command = restoring(directory, entry, self._known) if found.kind == "foreign file" and entry.is_file else None
+        return None if command is None else cause("renamed file", file=entry.name, command=command)
 
     def _queue_files(self) -> Iterator[Cause]:
         """Batch queues have files of another size than the others."""

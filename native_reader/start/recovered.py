@@ -24,6 +24,7 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tables.segments import recovery_end
 from native_reader.text import size_of
+from native_reader.witness.logged import READ_WHOLE
 
 _MOST_READ, _MOST_READ_SLOWLY = 16 << 30, 64 << 20
 """More of a log than this is not read to find out where a broker would cut it."""
@@ -63,7 +64,7 @@ class RecoveredLog:
         if self._work(begins) > (_MOST_READ_SLOWLY if storage_of(files.segments[0].uri).is_slow else _MOST_READ):
             yield cause("not read", offset=begins, bytes=self._work(begins), size=size_of(self._work(begins)))
             return
-        if self._known is None:
+        if self._known is None and not self._read_whole():
             self.unread_before = max(self.unread_before, begins)
         stop = next((at for segment in files.segments if segment.base >= begins and (at := self._end_in(segment)) is not None), end)
         if messages := self._messages(stop, end):
@@ -71,6 +72,15 @@ class RecoveredLog:
         yield from self._kept(stop)
         if not self._queued.has_entries:
             yield from self._queued_again(line, begins, stop)
+
+    def _read_whole(self) -> bool:
+        """Read all of a small log: what a broker does not check, consumers get nevertheless."""
+        segments = self._files.segments
+        if sum(segment.size for segment in segments) > READ_WHOLE or storage_of(segments[0].uri).is_slow:
+            return False
+        for segment in segments:
+            self._end_in(segment)
+        return True
 
     def holes(self) -> Iterator[Cause]:
         """Missing files: a broker starts without them, and its queues name what is not there."""
