@@ -195,10 +195,8 @@ DOCTOR = {
         "{file} 不再是 commitlog 文件：{found}。请查找该文件",
     ),
     "witness a folder": ("it is a folder", "它是目录"),
-    "witness no regular file": (
-        "it is no regular file, but a link that leads nowhere, a socket or a pipe",
-        "它不是普通文件，而是失效的链接、套接字或管道",
-    ),
+    "witness no regular file": ("it is no regular file, but a socket, a pipe or a device", "它不是普通文件，而是套接字、管道或设备"),
+    "witness a dangling link": ("it is a link to what is not there", "它是失效的链接"),
     "witness an empty file": ("it is empty", "它是空文件"),
     "witness renamed": (
         "{file} is a segment that the log lacks, packed or under another name. Restore it: {command}",

@@ -143,7 +143,7 @@ class Lookup:
                 self.bytes_read += sum(map(len, contents))
                 found = {}
                 for entry, content in zip(entries, contents, strict=True):
-                    record = record_in(content) if entry.size <= _AT_ONCE else record_at(file, entry.offset - segment.base)
+                    record = record_in(content) or record_at(file, entry.offset - segment.base)  # also if the entry has a wrong size
                     self.records[entry] = record
                     found[entry] = _seen(entry, record, is_batched=entry.topic in self._batched)
                 return found

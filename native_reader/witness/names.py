@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator
 
 from native_reader.layout.record import HEAD_SIZE, SMALLEST_RECORD
 from native_reader.sentences import Said
+from native_reader.storage.local import names_in
 from native_reader.storage.paths import list_if_possible
-from native_reader.storage.protocol import DirEntry, storage_of
+from native_reader.storage.protocol import DirEntry, scheme_of, storage_of
 from native_reader.storage.store import StoreFiles, is_segment_name
 from native_reader.storage.strays import command_for, is_stray, offset_in, rename_command, unpack_command
 from native_reader.witness.contradiction import NOT_FILES, Contradiction, contradiction
@@ -25,8 +26,17 @@ def beside_the_segments(store: StoreFiles) -> Iterator[Contradiction]:
         for entry in named:
             if (why := _why_no_file(entry, is_last=entry is named[-1])) is not None:
                 yield contradiction(NOT_FILES, "not a file", file=f"{directory}/{entry.name}", found=why)
+        for name in _leading_nowhere(directory, entries):
+            yield contradiction(NOT_FILES, "not a file", file=f"{directory}/{name}", found=Said("witness a dangling link"))
         for entry, command in _renamed(directory, entries, bases_of(store)):
             yield contradiction(NOT_FILES, "renamed", file=f"{directory}/{entry.name}", command=command)
+
+
+def _leading_nowhere(directory: str, entries: Collection[DirEntry]) -> list[str]:
+    """The names of segments that are links to what is not there: a list of a directory leaves them out."""
+    if scheme_of(directory) != "file":
+        return []
+    return sorted(filter(is_segment_name, set(names_in(directory)) - {entry.name for entry in entries}))
 
 
 def bases_of(store: StoreFiles) -> frozenset[int]:
