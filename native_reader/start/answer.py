@@ -129,8 +129,9 @@ def may_start(
     lines = lines_since(version or "0")
     if any(segment.framing != PLAIN for segment in files.segments):
         return Start(UNKNOWN, (Reason(cause("dledger")),), lines)
-    refusals, log = Refusals(files), RecoveredLog(files, end, damage, max_read_rate, checksums=checksums)
-    witnesses = Witnesses((), 0) if witnesses is None else witnesses
+    witnesses = Witnesses() if witnesses is None else witnesses
+    refusals = Refusals(files, witnesses.samples)
+    log = RecoveredLog(files, end, damage, max_read_rate, checksums=checksums, samples=witnesses.samples)
     of_all = [*_contradictions(witnesses), *_unknown_topics(files), *log.holes(), *expired_segments(files, now, reserved_hours)]
     reasons: dict[Line, list[Cause]] = {}
     for line in lines:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.layout.queue_entry import LIGHT_TOPIC
-from native_reader.sides.bounds import bounds_of
 from native_reader.sides.index import index_files
 from native_reader.sides.queues import IF_DELETED, QueueReader
 from native_reader.storage.protocol import storage_of
@@ -37,7 +36,7 @@ def before_the_begin(
     age = last - first.store_time
     if not older or age >= reserved_hours * _HOUR_MS or (_was_cleaned(samples) and not _keeps_older_files(store, samples)):
         return
-    messages = sum(bounds.expired for sample in older if _counts(sample) and (bounds := bounds_of(sample.queue, store.first_record)))
+    messages = sum(sample.bounds.expired for sample in older if _counts(sample) and sample.bounds is not None)
     names = names_of(sorted({sample.queue.topic for sample in older if _counts(sample)}), _MOST)
     yield contradiction(
         FIRST_GONE, "first gone", messages, offset=store.begins, messages=messages, names=names, minutes=age // 60_000, hours=reserved_hours

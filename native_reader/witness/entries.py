@@ -6,7 +6,7 @@ size and tag begins there. And the other way round: the queue has an entry for e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
 from operator import attrgetter
@@ -17,9 +17,9 @@ from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import kind_of_topic
 from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC, java_hash
 from native_reader.layout.record import INNER_BATCH
-from native_reader.sides.bounds import bounds_of, written_units
+from native_reader.sides.bounds import Bounds, bounds_in
 from native_reader.sides.queues import IF_DELETED, Queue, QueueReader
-from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.witness.records import Record, record_in
 from native_reader.witness.segments import record_at
@@ -59,45 +59,47 @@ class Sample(NamedTuple):
     """What was looked at of one queue."""
 
     queue: Queue
+    listed: tuple[DirEntry, ...] = ()
+    """What is in its directory."""
     entries: tuple[Entry, ...] = ()
-    end: int = 0
-    """The queue offset after its last entry."""
-    newest: int = -1
-    """Where the record of its last entry ends."""
+    bounds: Bounds | None = None
     problem: str | None = None
+    """Why it could not be read."""
+
+    @property
+    def end(self) -> int:
+        """The queue offset after its last entry."""
+        return 0 if self.bounds is None or self.bounds.newest is None else self.bounds.max_offset
+
+    @property
+    def newest(self) -> int:
+        """Where the record of its last entry ends; -1 if that names none."""
+        newest = None if self.bounds is None else self.bounds.newest
+        return -1 if newest is None or not newest.is_written else newest.offset + newest.size
 
 
-def sample_of(queue: Queue) -> Sample:
-    """The first entry, the last one and one between them of each file of an ordinary queue; only the bounds of others."""
+def sample_of(queue: Queue, listed: Sequence[DirEntry], lowest: int) -> Sample | None:
+    """The bounds of a queue in a log that begins at `lowest`, and the first entry, the last one and one between them of each of its files.
+
+    None if it was deleted meanwhile.
+    """
     try:
         with QueueReader(queue, IF_DELETED) as reader:
-            return _sampled(queue, reader)
+            bounds = bounds_in(queue, reader, lowest)
+            return Sample(queue, tuple(listed), tuple(_sampled(queue, reader, bounds)), bounds)
+    except FileNotFoundError:
+        return None
     except OSError as error:
-        return Sample(queue, problem=error.strerror or str(error))
+        return Sample(queue, tuple(listed), problem=str(error))
 
 
-def _sampled(queue: Queue, reader: QueueReader) -> Sample:
-    if queue.batch:
-        return _bounds_of_batches(queue)
-    entries, end, newest, last = list[Entry](), 0, -1, len(queue.files) - 1
+def _sampled(queue: Queue, reader: QueueReader, bounds: Bounds) -> Iterator[Entry]:
+    if queue.batch or bounds.newest is None:
+        return
     for which, file in enumerate(queue.files):
-        stored = reader.file(which)
-        units = file.units
-        if which == last or (which == last - 1 and not newest >= 0):
-            units = written_units(stored, reader.width, file.units)
-        if not units:
-            continue
-        found = _entries_at(queue, which, stored, sorted({0, units // 2, units - 1}))
-        entries += found
-        if found and found[-1].number == file.base + units - 1:
-            end, newest = file.base + units, found[-1].offset + found[-1].size
-    return Sample(queue, tuple(entries), end, newest)
-
-
-def _bounds_of_batches(queue: Queue) -> Sample:
-    bounds = bounds_of(queue, 0)
-    last = None if bounds is None else bounds.newest
-    return Sample(queue) if last is None else Sample(queue, (), last.number + last.messages, last.offset + last.size)
+        units = min(file.units, bounds.newest.number + 1 - file.base)
+        if units > 0:
+            yield from _entries_at(queue, which, reader.file(which), sorted({0, units // 2, units - 1}))
 
 
 def _entries_at(queue: Queue, which: int, stored: StoredFile, places: Sequence[int]) -> list[Entry]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from native_reader.sides.copies import QueueCopies
-from native_reader.sides.queues import Queue, queues_of, topics_in
-from native_reader.storage.protocol import map_files
+from native_reader.sides.queues import Topic, numbers_of, queue_in, topics_in
+from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.witness.contradiction import Contradiction, worst_first
 from native_reader.witness.ends import after_the_end, before_the_begin
@@ -19,19 +19,25 @@ from native_reader.witness.names import beside_the_segments
 from native_reader.witness.segments import look_at_segments
 from native_reader.witness.settings import Settings
 
+_log = logging.getLogger("native_reader")
+
 
 @dataclass(frozen=True, slots=True)
 class Witnesses:
     """What the quick look found. `bytes_read`: of the log."""
 
-    contradictions: tuple[Contradiction, ...]
-    bytes_read: int
+    contradictions: tuple[Contradiction, ...] = ()
+    bytes_read: int = 0
+    samples: tuple[Sample, ...] | None = None
+    """What was looked at of each queue; None if none was."""
 
 
-def look_at(store: StoreFiles, end: int, reserved_hours: int, max_read_rate: int | None = None) -> Witnesses:
-    """Look at a witness for each file of a store whose log ends at `end`."""
+def look_at(
+    store: StoreFiles, end: int, reserved_hours: int, max_read_rate: int | None = None, samples: Sequence[Sample] | None = None
+) -> Witnesses:
+    """Look at a witness for each file of a store whose log ends at `end`. `samples`: of its queues, if they were looked at before."""
     looks = look_at_segments(store.segments, end)
-    samples = look_at_queues(store)
+    samples = look_at_queues(store) if samples is None else samples
     files = Files(store, end, looks, samples)
     settings = Settings(store, samples, logged_in(store, end, looks, samples, max_read_rate))
     found = [
@@ -41,28 +47,27 @@ def look_at(store: StoreFiles, end: int, reserved_hours: int, max_read_rate: int
         *after_the_end(store, end, looks, samples),
         *settings.contradictions(),
     ]
-    return Witnesses(tuple(worst_first(found)), files.bytes_read)
+    return Witnesses(tuple(worst_first(found)), files.bytes_read, tuple(samples))
 
 
 def look_at_queues(store: StoreFiles) -> list[Sample]:
     """A few entries of each file of each queue. Of queues with two copies, that which the broker uses."""
-    copies = QueueCopies(store.queues)
-    queues: list[Queue] = []
-    for topic in topics_in(store.queues, light=True):
-        queues += (queue for queue in queues_of(topic) if not copies.is_left_behind(topic, queue.queue_id))
-    return _mapped(queues)
+    copies, lowest = QueueCopies(store.queues), store.first_record
+    found = map_files(lambda topic: list(_of_topic(topic, copies, lowest)), topics_in(store.queues, light=True))
+    return [sample for of_topic in found for sample in of_topic]
 
 
-def _mapped(queues: Sequence[Queue]) -> list[Sample]:
-    if not queues:
-        return []
-    topics = [_Placed(next((file.uri for file in queue.files), ""), queue) for queue in queues]
-    named = [each for each in topics if each.uri]
-    return map_files(lambda each: sample_of(each.queue), named) + [Sample(each.queue) for each in topics if not each.uri]
-
-
-class _Placed(NamedTuple):
-    """A queue and the URI of a file of it."""
-
-    uri: str
-    queue: Queue
+def _of_topic(topic: Topic, copies: QueueCopies, lowest: int) -> Iterator[Sample]:
+    try:
+        for number in numbers_of(topic, strict=True):
+            if copies.is_left_behind(topic, number):
+                continue
+            uri = f"{topic.uri}/{number}"
+            listed = storage_of(uri).list(uri)
+            sample = sample_of(queue_in(topic, number, listed), listed, lowest)
+            if sample is not None:
+                yield sample
+    except (FileNotFoundError, NotADirectoryError):  # deleted meanwhile
+        return
+    except OSError as error:
+        _log.warning("%s", error)
