@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from native_reader.layout.begin import read_pair
-from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, PADDING, SMALLEST_RECORD, magics
+from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, MAGIC_V1, PADDING, SMALLEST_RECORD, magics
 from native_reader.storage.protocol import StoredFile, map_files, storage_of
 from native_reader.storage.store import Segment
 from native_reader.witness.records import Record, body_ends_at, record_in, record_without_body
@@ -22,6 +22,12 @@ _LONGER_ENDS = 256 << 10, 4 << 20
 """Where the last records are large, that much of the end is read instead."""
 _LONGEST_REST = 34 << 10
 """What can follow a body: a topic and properties."""
+_FEW = 1000
+"""Of so many segments all records at their ends are looked at, of more only the last one."""
+_MAGIC = MAGIC_V1.to_bytes(4, signed=True)[:3]
+"""The bytes that begin both magics."""
+_MAGIC_AT = 4
+Find = Callable[[bytes, int], Iterator[tuple[int, Record]]]
 
 
 class SegmentLook(NamedTuple):
@@ -66,26 +72,27 @@ class SegmentLook(NamedTuple):
 
 def look_at_segments(segments: Sequence[Segment], end: int, advanced: Callable[[], None] | None = None) -> list[SegmentLook]:
     """Look at each segment, those in archives only if they are few. `end`: where the log ends: what is after it does not count."""
-    return map_files(lambda segment: _look(segment, end), segments, advanced)
+    find = _records_in if len(segments) <= _FEW else _last_in
+    return map_files(lambda segment: _look(segment, end, find), segments, advanced)
 
 
-def _look(segment: Segment, end: int) -> SegmentLook:
+def _look(segment: Segment, end: int, find: Find) -> SegmentLook:
     if segment.is_packed:  # its name is checked when it is unpacked
         return SegmentLook(segment)
     try:
         with storage_of(segment.uri).open(segment.uri) as file:
-            return _look_into(segment, file, end)
+            return _look_into(segment, file, end, find)
     except OSError as error:
         return SegmentLook(segment, problem=error.strerror or str(error))
 
 
-def _look_into(segment: Segment, file: StoredFile, end: int) -> SegmentLook:
+def _look_into(segment: Segment, file: StoredFile, end: int, find: Find) -> SegmentLook:
     # The log can end in it, or before it if its records are not where they say.
     stop = end - segment.base if segment.base < end < segment.end else segment.size
     begin, last = file.read_ranges([(0, min(_BEGIN, stop)), (max(0, stop - _END), min(_END, stop))])
     read = len(begin) + len(last)
     found = _first_in(file, begin, segment)
-    ends = list(_records_in(last, max(0, stop - _END)))
+    ends = list(find(last, max(0, stop - _END)))
     for longer in _LONGER_ENDS:
         if ends or longer // 4 > stop:
             break
@@ -94,7 +101,7 @@ def _look_into(segment: Segment, file: StoredFile, end: int) -> SegmentLook:
         read += length
         if not last.rstrip(b"\0"):  # nothing was written there
             break
-        ends = list(_records_in(last, stop - length))
+        ends = list(find(last, stop - length))
     records = dict([*found, *((position - segment.frame, record) for position, record in ends)])
     pair = read_pair(begin) if len(begin) >= BLANK_HEAD else (0, 0)
     return SegmentLook(segment, tuple(sorted(records.items())), read, is_blank=MAGIC_BLANK in pair or pair[0] == MAGIC_ENTRY_BLANK)
@@ -133,3 +140,12 @@ def _records_in(content: bytes, position: int) -> Iterator[tuple[int, Record]]:
         if start >= reached and (record := record_in(content, start)) is not None:
             reached = start + record.size
             yield position + start, record
+
+
+def _last_in(content: bytes, position: int) -> Iterator[tuple[int, Record]]:
+    """As `_records_in`, only the last one."""
+    place = len(content)
+    while (place := content.rfind(_MAGIC, 0, place)) >= _MAGIC_AT:
+        if (record := record_in(content, place - _MAGIC_AT)) is not None:
+            yield position + place - _MAGIC_AT, record
+            return

@@ -22,6 +22,7 @@ from support.verified import healthy
 import native_reader as nr
 from native_reader.start import BETTER_NOT, BUT, NO, SO_FAR, YES, recovered
 from native_reader.witness import logged
+from native_reader.witness import segments as looks
 from native_reader.witness.contradiction import UNLISTED
 from native_reader.witness.look import look_at_queues
 from native_reader.witness.settings import Settings
@@ -38,6 +39,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     if request.param == "large":
         for module in (logged, recovered):
             monkeypatch.setattr(module, "READ_WHOLE", 0)
+        monkeypatch.setattr(looks, "_FEW", 0)
     return unpack("5.5.0-killed", tmp_path, STORES).root
 
 
