@@ -145,7 +145,8 @@ def may_start(
     is_partial = log.unread_before > files.min_offset
     if outcome == YES and is_partial:
         outcome = SO_FAR
-    return Start(outcome, tuple(joined), lines, log.unread_before, is_partial, _share(files, end, log.unread_before, witnesses.bytes_read))
+    read_from = end if outcome == NO and damage is None else log.unread_before  # nothing is read for a broker that refuses
+    return Start(outcome, tuple(joined), lines, log.unread_before, is_partial, _share(files, end, read_from, witnesses.bytes_read))
 
 
 def _share(files: StoreFiles, end: int, unread_before: int, looked_at: int) -> int:
