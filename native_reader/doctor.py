@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import repeat
 from typing import Any
 
 from native_reader.arrivals import newest
@@ -16,6 +17,7 @@ from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
+from native_reader.sides.bounds import LIGHT
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.start import Start, answer_for
@@ -24,10 +26,13 @@ from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles, is_live
 from native_reader.tables import TABLES
-from native_reader.tables.queues import OlderRecords
+from native_reader.tables.queues import FoundQueue, OlderRecords, found_queue, states_of, warn_of_rocksdb
 from native_reader.text import names_of, size_of
+from native_reader.witness import look_at
+from native_reader.witness.contradiction import PAST_END
+from native_reader.witness.entries import Sample
+from native_reader.witness.look import look_at_queues
 
-_COLUMNS = "topic", "type", "state", "found", "details", "expired"
 _STATES = {"ahead": True, "behind": False, "orphaned": False}
 """States of queues that are odd: whether each is a finding."""
 
@@ -55,6 +60,8 @@ class Diagnosis:
     """Whether a broker may be started; None if the log could not be examined."""
     words: dict[str, list[Said]] = field(default_factory=dict)
     """By part: what its facts say in English, for other languages."""
+    samples: list[Sample] | None = field(default=None, repr=False)
+    """What was read of each queue."""
 
     @property
     def findings(self) -> list[str]:
@@ -108,12 +115,33 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
     if LOG in found.facts and reserved_hours is not None:
-        found.start = answer_for(files, found.facts[LOG]["end_offset"], reserved_hours, options.get("max_read_rate"))
+        _add_answer(found, files, options, reserved_hours)
     if files.uri.endswith(UNFINISHED):
         found.losses.append(say("unfinished"))
     if files.strays:
         found.losses.append(say("strays", names=", ".join(files.strays)))
     return found
+
+
+def _add_answer(found: Diagnosis, files: StoreFiles, options: Mapping[str, Any], reserved_hours: int) -> None:
+    """What contradicts, the worst first and before all else, and whether a broker may be started."""
+    end, rate = found.facts[LOG]["end_offset"], options.get("max_read_rate")
+    projected = MessageOptions(max_read_rate=rate).projection().max_read_rate
+    witnesses = look_at(files, end, reserved_hours, projected, found.samples)
+    of_kinds: dict[str, list[Said]] = {}
+    for each in witnesses.contradictions:
+        of_kinds.setdefault(each.effect, []).append(each.said)
+    if PAST_END in of_kinds:
+        found.losses = [said for said in found.losses if said.kind != "ahead"]
+    found.losses[:0] = [said for of_kind in of_kinds.values() for said in _first(of_kind)]
+    found.start = answer_for(files, end, reserved_hours, rate, witnesses=witnesses)
+
+
+def _first(of_kind: Sequence[Said]) -> Iterator[Said]:
+    """The first few of a kind, and how many more there are."""
+    yield from of_kind[:MOST]
+    if len(of_kind) > MOST:
+        yield say("more contradictions", count=len(of_kind) - MOST)
 
 
 class _Examination:
@@ -167,15 +195,15 @@ class _Examination:
         states: dict[str, dict[str, int]] = {}
         wrong = list[Said]()
         older = OlderRecords()
-        for row in self._table("queues", _COLUMNS):
-            older.add(row)
-            light, queues = light + (row["type"] == "LMQ"), queues + (row["type"] != "LMQ")
-            if row["type"] != "LMQ":
-                topics.add(row["topic"])
-            if row["found"] is not None and len(wrong) < MOST:
-                wrong.append(_at(row["topic"], row))
-            topics_of_state = states.setdefault(row["state"] or "unknown", {})
-            topics_of_state[row["topic"]] = topics_of_state.get(row["topic"], 0) + 1
+        for queue, state in self._listed_queues():
+            older.add_queue(queue)
+            light, queues = light + (queue.type == LIGHT), queues + (queue.type != LIGHT)
+            if queue.type != LIGHT:
+                topics.add(queue.topic)
+            if queue.found is not None and len(wrong) < MOST:
+                wrong.append(say("at", place=queue.topic, what=queue.found))
+            topics_of_state = states.setdefault(state or "unknown", {})
+            topics_of_state[queue.topic] = topics_of_state.get(queue.topic, 0) + 1
         self._found.losses += wrong
         for state, is_finding in _STATES.items():
             if of_state := states.get(state):
@@ -188,6 +216,20 @@ class _Examination:
             "light_queues": light,
             OLDER: older.by_topic(),
         }
+
+    def _listed_queues(self) -> Iterator[tuple[FoundQueue, str | None]]:
+        """The queues and their states. What was read of them is kept for the answer."""
+        warn_of_rocksdb([self._files])
+        samples = self._found.samples = look_at_queues(self._files)
+        problems = (None if each.problem is None else verbatim(each.problem) for each in samples)
+        queues = [
+            found_queue(each.queue, each.bounds, problem or (each.bounds and each.bounds.found))
+            for each, problem in zip(samples, problems, strict=True)
+        ]
+        if (log := self._found.facts.get(LOG)) is None:
+            return zip(queues, repeat(None), strict=False)
+        projection = MessageOptions(**{**self._options, "columns": None}).projection()
+        return zip(queues, states_of(self._files, queues, log["end_offset"], projection), strict=True)
 
     def index(self) -> Facts:
         """The index files, and those that a search cannot use."""

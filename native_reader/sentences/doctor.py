@@ -138,6 +138,135 @@ DOCTOR = {
     "index no slots": ("its number of slots is unknown. Set max_hash_slot_num", "槽数未知，请设置 max_hash_slot_num"),
     "index empty": ("it is empty", "文件为空"),
     "index inconsistent": ("its header is inconsistent", "文件头自相矛盾"),
+    # What contradicts
+    "more contradictions": ("and {count:,} more of this kind", "此类问题另有 {count:,} 处"),
+    "witness wrong name": (
+        "{file} has a wrong name: all its records that were read belong into {name}. Give it that name",
+        "{file} 文件名有误：读到的记录都属于 {name}。请改回该文件名",
+    ),
+    "witness wrong name taken": (
+        "{file} has a wrong name: all its records that were read belong into {name}, which is there too: look for the right file",
+        "{file} 文件名有误：读到的记录都属于 {name}，而该文件也存在。请查找正确的文件",
+    ),
+    "witness foreign segment": (
+        (
+            "{file} is of another broker: its records are in their places, but {entries:,} {entries:entry|entries} of queues that "
+            "were looked at name others there, and none agrees"
+        ),
+        "{file} 属于另一个 broker：其记录位置正确，但查看的 {entries:,} 个队列条目在此处指向其他记录，没有一个相符",
+    ),
+    "witness foreign by host": (
+        "{what}. Its first record was stored by {host}, those of other segments by {others}",
+        "{what}。其第一条记录由 {host} 存储，其他 commitlog 文件由 {others} 存储",
+    ),
+    "witness foreign by times": (
+        "{what}. Its store times do not fit between those of its neighbours",
+        "{what}。其存储时间与相邻文件不衔接",
+    ),
+    "witness all queues foreign": (
+        "the queues are not of this log, or it is of another broker: {segments:,} {segments:segment|segments} contradict their entries",
+        "队列不属于此 commitlog，或 commitlog 属于另一个 broker：{segments:,} 个 commitlog 文件与队列条目矛盾",
+    ),
+    "witness no records": ("{file} has no record where one must begin", "{file} 中应有记录处没有记录"),
+    "witness foreign queue file": (
+        (
+            "{file} is of another queue: its entry {number:,} names the record at offset {offset:,}, which is number {other:,} of queue "
+            "{queue} of {topic}"
+        ),
+        "{file} 属于另一个队列：第 {number:,} 个条目指向偏移量 {offset:,} 处的记录，而它是 {topic} 队列 {queue} 的第 {other:,} 条",
+    ),
+    "witness wrong entries": (
+        (
+            "{file} has wrong entries: entry {number:,} names the record at offset {offset:,}, which is number {other:,} of queue "
+            "{queue} of {topic}, or has another size"
+        ),
+        "{file} 中有错误的条目：第 {number:,} 个条目指向偏移量 {offset:,}，那里是 {topic} 队列 {queue} 的第 {other:,} 条，或大小不符",
+    ),
+    "witness no record": (
+        "{file}: entry {number:,} names a record at offset {offset:,}, where none begins: it is lost or damaged, or the entry is wrong",
+        "{file}：第 {number:,} 个条目指向偏移量 {offset:,}，但那里没有记录：记录已丢失或损坏，或条目有误",
+    ),
+    "witness other tag": (
+        "{file}: entry {number:,} has the hash of another tag than its record at offset {offset:,}: one of them is damaged",
+        "{file}：第 {number:,} 个条目的 tag 哈希值与偏移量 {offset:,} 处的记录不符：两者之一已损坏",
+    ),
+    "witness not a file": (
+        "{file} is no segment any more: {found}. Look for the file",
+        "{file} 不再是 commitlog 文件：{found}。请查找该文件",
+    ),
+    "witness a folder": ("it is a folder", "它是目录"),
+    "witness no regular file": ("it is no regular file, but a socket, a pipe or a device", "它不是普通文件，而是套接字、管道或设备"),
+    "witness a dangling link": ("it is a link to what is not there", "它是失效的链接"),
+    "witness an empty file": ("it is empty", "它是空文件"),
+    "witness renamed": (
+        "{file} is a segment that the log lacks, packed or under another name. Restore it: {command}",
+        "{file} 是 commitlog 缺少的文件，被压缩或改名。请恢复：{command}",
+    ),
+    "witness queues gone": (
+        (
+            "{count:,} {count:queue|queues} of {topic} {count:is|are} gone ({queues}): {messages:,} {messages:message|messages} in the log "
+            "{messages:is|are} in no queue, and a broker does not bring {messages:it|them} back"
+        ),
+        "{topic} 的 {count:,} 个队列不见了（{queues}）：commitlog 中有 {messages:,} 条消息不在任何队列中，broker 不会恢复",
+    ),
+    "witness queues gone seen": (
+        (
+            "{count:,} {count:queue|queues} of {topic} {count:is|are} gone ({queues}): at least {messages:,} {messages:message|messages} "
+            "in the log {messages:is|are} in no queue, and a broker does not bring {messages:it|them} back"
+        ),
+        "{topic} 的 {count:,} 个队列不见了（{queues}）：commitlog 中至少有 {messages:,} 条消息不在任何队列中，broker 不会恢复",
+    ),
+    "witness queues gone consumed": (
+        (
+            "{count:,} {count:queue|queues} of {topic} {count:is|are} gone ({queues}), and groups have consumed there: the messages are in "
+            "no queue, or lost"
+        ),
+        "{topic} 的 {count:,} 个队列不见了（{queues}），但有消费组消费过它：其消息不在任何队列中，或已丢失",
+    ),
+    "witness foreign topics": (
+        (
+            "the topic settings are of another broker: {topics:,} {topics:topic|topics} with queues {topics:has|have} none ({names}), and "
+            "the settings have others ({others})"
+        ),
+        "topic 配置属于另一个 broker：有队列的 {topics:,} 个 topic 没有配置（{names}），而配置中是其他 topic（{others}）",
+    ),
+    "witness no settings of topics": (
+        "no topic with queues has settings: {names}. Restore topics.json from a copy",
+        "所有有队列的 topic 都没有配置：{names}。请从备份恢复 topics.json",
+    ),
+    "witness offsets past": (
+        (
+            "consumer groups are past the end of {queues:,} {queues:queue|queues} ({names}): at least {messages:,} "
+            "{messages:message|messages} of {queues:it|them} {messages:is|are} lost, or the offsets are of another broker"
+        ),
+        "消费组的位点超过了 {queues:,} 个队列的末尾（{names}）：其中至少 {messages:,} 条消息已丢失，或位点属于另一个 broker",
+    ),
+    "witness no offsets": (
+        "{config} has {others}, but no consumerOffset.json and no .bak of it: the positions of all groups are lost",
+        "{config} 中有 {others}，但没有 consumerOffset.json 及其 .bak：所有消费组的位点都丢失了",
+    ),
+    "witness first gone": (
+        (
+            "the log begins at offset {offset:,}, and queues name at least {messages:,} {messages:message|messages} before it ({names}). "
+            "They have not expired: the file before it ended {minutes:,} {minutes:minute|minutes} before the newest message, and a broker "
+            "keeps files for {hours:,} hours unless its disk is almost full. They are lost: somebody removed the file, look for it"
+        ),
+        (
+            "commitlog 从偏移量 {offset:,} 开始，而队列指向之前的至少 {messages:,} 条消息（{names}）。它们并未过期：前一个文件结束于 "
+            "最新消息之前 {minutes:,} 分钟，除非磁盘将满，broker 会保留文件 {hours:,} 小时。这些消息已丢失：文件被移走，请查找"
+        ),
+    ),
+    "witness entries past": (
+        (
+            "at least {messages:,} {messages:message|messages} after the end of the log at offset {offset:,} {messages:is|are} lost: "
+            "{queues:,} {queues:queue|queues} {queues:names|name} {messages:it|them} ({names})"
+        ),
+        "日志末尾（偏移量 {offset:,}）之后至少有 {messages:,} 条消息已丢失：{queues:,} 个队列中有它们的条目（{names}）",
+    ),
+    "witness checkpoint past": (
+        "the checkpoint names offset {checkpoint:,}, after the end of the log at {offset:,}: what was between is lost",
+        "checkpoint 记录的偏移量 {checkpoint:,} 超过了日志末尾 {offset:,}：其间的内容已丢失",
+    ),
     # What a database holds
     "holds queues": ("consume queues", "消费队列"),
     "holds topics": ("topics", "topic"),

@@ -15,9 +15,10 @@ START = {
     "start unknown": ("unknown: {reason}", "无法判断：{reason}"),
     "start and": ("{first}; {second}", "{first}；{second}"),
     "start for": ("{reason} ({lines})", "{reason}（{lines}）"),
+    "start so far": ("nothing speaks against it, as far as was read ({share} %)", "就已读取的部分（{share} %）而言，没有发现问题"),
     "start unread": (
-        "the log before offset {offset:,} was not read, as a broker does not check it when it starts: rmqstore verify does",
-        "偏移量 {offset:,} 之前的日志未读取（broker 启动时也不检查）：rmqstore verify 会检查",
+        "{share} % of the log was read: what is before offset {offset:,} a broker does not check when it starts. rmqstore verify reads it",
+        "读取了 {share} % 的 commitlog：偏移量 {offset:,} 之前的部分 broker 启动时不检查。rmqstore verify 会读取",
     ),
     # Its reasons
     "start runs": ("a broker on this host runs on it", "本机已有 broker 正在使用它"),
@@ -26,8 +27,12 @@ START = {
         "{file} 大小为 {size:,} 字节，其他文件为 {usual:,}：broker 拒绝加载 commitlog",
     ),
     "start foreign file": (
-        "{file} in the commitlog directory is not a segment: a broker refuses to load the log. Move it away",
-        "commitlog 目录中的 {file} 不是 commitlog 文件：broker 拒绝加载。请将其移走",
+        "{file} in the commitlog directory is not a segment: a broker refuses to load the log. Keep it elsewhere",
+        "commitlog 目录中的 {file} 不是 commitlog 文件：broker 拒绝加载。请将其存到别处",
+    ),
+    "start renamed file": (
+        "{file} is a segment that is packed or has another name: a broker refuses to load the log. Restore it: {command}",
+        "{file} 是被压缩或改名的 commitlog 文件：broker 拒绝加载。请恢复：{command}",
     ),
     "start not opened": ("{file} cannot be opened: {found}", "{file} 无法打开：{found}"),
     "start queue size": (
@@ -78,6 +83,54 @@ START = {
     "start hole": (
         "files of the log are missing ({ranges:,} {ranges:range|ranges}, {size}): it would go on without them",
         "commitlog 缺少文件（{ranges:,} 处，{size}）：它会跳过继续运行",
+    ),
+    "start misnamed": (
+        "{count:,} {count:segment has|segments have} a wrong name: consumers would get none of {count:its|their} messages, or others",
+        "{count:,} 个 commitlog 文件的文件名有误：消费者收不到其中的消息，或收到其他消息",
+    ),
+    "start foreign segments": (
+        "{count:,} {count:segment is|segments are} of another broker: what was there is lost, and consumers would stop there",
+        "{count:,} 个 commitlog 文件属于另一个 broker：原有的消息已丢失，消费者会卡在那里",
+    ),
+    "start not files": (
+        "{count:,} {count:segment is|segments are} not there as a file under {count:its|their} name: it would go on without the messages",
+        "{count:,} 个 commitlog 文件不在或改了名：它会在缺少这些消息的情况下继续运行",
+    ),
+    "start first gone": (
+        "the begin of the log is missing, which has not expired ({count:,} {count:message|messages} or more): look for the file first",
+        "commitlog 开头的文件缺失，且并未过期（至少 {count:,} 条消息）：请先查找该文件",
+    ),
+    "start past end": (
+        "the end of the log is missing ({count:,} {count:message|messages} or more): it would delete what still names {count:it|them}",
+        "commitlog 末尾缺失（至少 {count:,} 条消息）：它会删除仍指向这些消息的条目",
+    ),
+    "start unlisted": (
+        "queues are gone ({count:,} {count:message|messages} or more): consumers would not get {count:it|them}, and it makes none again",
+        "有队列不见了（至少 {count:,} 条消息）：消费者收不到这些消息，它也不会恢复",
+    ),
+    "start foreign queues": (
+        "{count:,} {count:file|files} of queues name records of others: consumers would get messages of another queue, or none",
+        "{count:,} 个队列文件指向其他队列的记录：消费者会收到其他队列的消息，或收不到消息",
+    ),
+    "start no record": (
+        "{count:,} {count:file|files} of log or queues name no record where one was: messages are lost, or consumers would stop there",
+        "{count:,} 个 commitlog 或队列文件指向的位置没有记录：消息已丢失，或消费者会卡在那里",
+    ),
+    "start foreign topics": (
+        "{count:,} {count:topic|topics} with messages {count:has|have} no settings: it would refuse their consumers and producers",
+        "有消息的 {count:,} 个 topic 没有配置：它会拒绝其消费者和生产者",
+    ),
+    "start other tags": (
+        "{count:,} {count:queue file contradicts|queue files contradict} tags of records: consumers that filter by tag may miss messages",
+        "{count:,} 个队列文件与记录的 tag 矛盾：按 tag 过滤的消费者可能收不到消息",
+    ),
+    "start offsets past": (
+        "consumer groups are past the end of {count:,} {count:queue|queues}: it would set them back, or they skip what is sent next",
+        "消费组的位点超过了 {count:,} 个队列的末尾：它会重置位点，或跳过之后发送的消息",
+    ),
+    "start no offsets": (
+        "consumerOffset.json is missing: consumers would begin where they are set to begin without a position",
+        "缺少 consumerOffset.json：消费者会按没有位点时的设置开始消费",
     ),
     "start expired": (
         (

@@ -77,12 +77,13 @@ def bounds_of(queue: Queue, lowest: int) -> Bounds | None:
     """
     try:
         with QueueReader(queue, IF_DELETED) as reader:
-            return _bounds(queue, reader, lowest)
+            return bounds_in(queue, reader, lowest)
     except FileNotFoundError:
         return None
 
 
-def _bounds(queue: Queue, reader: QueueReader, lowest: int) -> Bounds:
+def bounds_in(queue: Queue, reader: QueueReader, lowest: int) -> Bounds:
+    """As `bounds_of`, of a queue that is open."""
     which, units, newest = _end(queue, reader)
     if newest is None:
         empty = queue.files[-1].base if queue.files and not queue.batch else 0

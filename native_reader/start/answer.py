@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,10 +24,11 @@ from native_reader.storage.broker_conf import LONGEST, reserved_hours
 from native_reader.storage.paths import uri_of
 from native_reader.storage.store import PLAIN, StoreFiles
 from native_reader.text import size_of
+from native_reader.witness import Witnesses, look_at
 
-NO, BETTER_NOT, BUT, YES, UNKNOWN = "no", "better not", "yes, but", "yes", "unknown"
-OUTCOMES = NO, BETTER_NOT, BUT, YES, UNKNOWN
-"""BETTER_NOT: it would start, and lose messages."""
+NO, BETTER_NOT, BUT, SO_FAR, YES, UNKNOWN = "no", "better not", "yes, but", "nothing against it", "yes", "unknown"
+OUTCOMES = NO, BETTER_NOT, BUT, SO_FAR, YES, UNKNOWN
+"""BETTER_NOT: it would start, and lose messages. SO_FAR: nothing speaks against it in the part of the log that was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Start:
         lines: The brokers that it is for. What only a later one can have written is not for an earlier one.
         unread_before: The log before this offset was not looked at.
         is_partial: Whether there is a log before it.
+        share: How much of the log was read, in percent, rounded down.
     """
 
     outcome: str
@@ -46,6 +49,12 @@ class Start:
     lines: tuple[Line, ...]
     unread_before: int = 0
     is_partial: bool = False
+    share: int = 100
+
+    @property
+    def is_all_well(self) -> bool:
+        """Whether nothing speaks against a start, nor for a look at the rest of the log first."""
+        return self.outcome in (YES, BUT) and not self.is_partial
 
     @property
     def loses(self) -> bool:
@@ -69,7 +78,7 @@ class Start:
             {"reason": each.cause.kind, **dict(each.cause.values), "versions": [line.span for line in each.lines or self.lines]}
             for each in self.reasons
         ]
-        return {"answer": self.outcome, "reasons": reasons, "unread_before": self.unread_before}
+        return {"answer": self.outcome, "reasons": reasons, "unread_before": self.unread_before, "read_percent": self.share}
 
 
 def answer_for(
@@ -81,15 +90,20 @@ def answer_for(
     *,
     checksums: bool = False,
     now: int | None = None,
+    witnesses: Witnesses | None = None,
 ) -> Start:
     """The answer as each command gives it: for all versions that the store can be of.
 
-    `reserved_hours`: see `reserved_of`. `max_read_rate`: as the option. `now`: by default the current time. The others: see `may_start`.
+    `reserved_hours`: see `reserved_of`. `max_read_rate`: as the option. `now`: by default the current time. `witnesses`: of the store, if
+    they are known. The others: see `may_start`.
     """
     version, _ = oldest_version(files)
     rate = MessageOptions(max_read_rate=max_read_rate).projection().max_read_rate
     moment = time_ns() // 1_000_000 if now is None else now
-    return may_start(files, version, end, damage, checksums=checksums, now=moment, reserved_hours=reserved_hours, max_read_rate=rate)
+    if witnesses is None:
+        witnesses = look_at(files, end, reserved_hours, rate)
+    settings: dict[str, Any] = {"checksums": checksums, "now": moment, "reserved_hours": reserved_hours, "max_read_rate": rate}
+    return may_start(files, version, end, damage, witnesses=witnesses, **settings)
 
 
 def may_start(
@@ -102,6 +116,7 @@ def may_start(
     now: int,
     reserved_hours: int,
     max_read_rate: int | None = None,
+    witnesses: Witnesses | None = None,
 ) -> Start:
     """Whether a broker may be started on a store, and what it would do.
 
@@ -114,12 +129,15 @@ def may_start(
         now: In milliseconds since 1970: segments expire by it.
         reserved_hours: `fileReservedTime` of the broker.
         max_read_rate: The maximum number of bytes per second.
+        witnesses: What contradicts, from a look at each file.
     """
     lines = lines_since(version or "0")
     if any(segment.framing != PLAIN for segment in files.segments):
         return Start(UNKNOWN, (Reason(cause("dledger")),), lines)
-    refusals, log = Refusals(files), RecoveredLog(files, end, damage, max_read_rate, checksums=checksums)
-    of_all = [*_unknown_topics(files), *log.holes(), *expired_segments(files, now, reserved_hours)]
+    witnesses = Witnesses() if witnesses is None else witnesses
+    refusals = Refusals(files, witnesses.samples)
+    log = RecoveredLog(files, end, damage, max_read_rate, checksums=checksums, samples=witnesses.samples)
+    of_all = [*_contradictions(witnesses), *_unknown_topics(files), *log.holes(), *expired_segments(files, now, reserved_hours)]
     reasons: dict[Line, list[Cause]] = {}
     for line in lines:
         reasons[line] = list(refusals.of(line))
@@ -129,7 +147,25 @@ def may_start(
     outcome = _outcome(joined, refused=all(map(_refuses, reasons.values())))
     if outcome == UNKNOWN:  # why comes first
         joined.sort(key=lambda reason: reason.harm is not Harm.UNKNOWN)
-    return Start(outcome, tuple(joined), lines, log.unread_before, log.unread_before > files.min_offset)
+    is_partial = log.unread_before > files.min_offset
+    if outcome == YES and is_partial:
+        outcome = SO_FAR
+    read_from = end if outcome == NO and damage is None else log.unread_before  # nothing is read for a broker that refuses
+    return Start(outcome, tuple(joined), lines, log.unread_before, is_partial, _share(files, end, read_from, witnesses.bytes_read))
+
+
+def _share(files: StoreFiles, end: int, unread_before: int, looked_at: int) -> int:
+    """How much of the log was read, in percent: from an offset on, and some bytes before it."""
+    size, read = end - files.min_offset, end - max(unread_before, files.min_offset)
+    return 100 if read >= size else min(99, 100 * (read + min(looked_at, size - read)) // size)
+
+
+def _contradictions(witnesses: Witnesses) -> Iterator[Cause]:
+    """One reason for each kind of contradiction."""
+    counts = Counter[str]()
+    for each in witnesses.contradictions:
+        counts[each.effect] += each.amount
+    return (cause(effect, count=count) for effect, count in counts.items())
 
 
 def _unknown_topics(files: StoreFiles) -> Iterator[Cause]:
@@ -191,10 +227,14 @@ _WITH_REASON = {NO: "start no", BETTER_NOT: "start better not", BUT: "start but"
 def said_of(start: Start) -> Iterator[Said]:
     """The answer with its first reason, then each other one."""
     reasons = [_reason(each) for each in start.reasons]
-    yield say(_WITH_REASON[start.outcome], reason=reasons[0]) if reasons else say("start yes")
+    share = str(start.share) if start.share else "<1"
+    if start.outcome == SO_FAR:
+        yield say("start so far", share=share)
+    else:
+        yield say(_WITH_REASON[start.outcome], reason=reasons[0]) if reasons else say("start yes")
     yield from reasons[1:]
     if start.is_partial:
-        yield say("start unread", offset=start.unread_before)
+        yield say("start unread", offset=start.unread_before, share=share)
 
 
 def question(store: str = "this store") -> Said:

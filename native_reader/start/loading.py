@@ -8,7 +8,7 @@ is deleted instead. A settings file is replaced by its `.bak`; if neither can be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from native_reader.broker.config_files import Settings, settings_files
 from native_reader.broker.databases import has_settings
@@ -19,6 +19,8 @@ from native_reader.start.reasons import Cause, cause
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.store import StoreFiles, is_live
+from native_reader.witness.entries import Sample
+from native_reader.witness.names import bases_of, restoring
 
 _OF_SETTINGS = {Settings.OLD: "old settings", Settings.LOST: "lost settings", Settings.REFUSED: "settings"}
 
@@ -26,9 +28,11 @@ _OF_SETTINGS = {Settings.OLD: "old settings", Settings.LOST: "lost settings", Se
 class Refusals:
     """What stops a broker of each line. The directories are listed once."""
 
-    def __init__(self, files: StoreFiles) -> None:
-        self._files = files
-        self._topics = topics_in([each for each in (files.consume_queue, files.batch_queue) if each is not None], light=True)
+    def __init__(self, files: StoreFiles, samples: Sequence[Sample] | None = None) -> None:
+        self._files, self._samples = files, samples
+        self._directories = [each for each in (files.consume_queue, files.batch_queue) if each is not None]
+        self._topics = topics_in(self._directories, light=True)
+        self._known = bases_of(files)
         self._of_all = [*self._running(), *self._unopened(), *self._settings()]
         self._of_segments = {uri: list_if_possible(uri) for uri in sorted({segment.directory for segment in files.segments})}
         self._of_queues = list(self._queue_files())
@@ -67,25 +71,41 @@ class Refusals:
 
     def _segments(self, line: Line) -> Iterator[Cause]:
         usual = _usual(segment.size for segment in self._files.segments if not segment.is_packed)
-        for entries in self._of_segments.values():
+        for directory, entries in self._of_segments.items():
             ordered = sorted(entries, key=lambda entry: entry.name)
             folders, empty = line.refuses_folders, line.refuses_empty
-            yield from _of_files(ordered, usual, size="segment size", name="foreign file", refuses_folders=folders, refuses_empty=empty)
+            found = _of_files(ordered, usual, size="segment size", name="foreign file", refuses_folders=folders, refuses_empty=empty)
+            for each in found:
+                yield self._restored(directory, entries, each) or each
+
+    def _restored(self, directory: str, entries: Sequence[DirEntry], found: Cause) -> Cause | None:
+        """The same of a file that is a segment under another name: it is needed."""
+        file = dict(found.values)["file"]
+        entry = next(entry for entry in entries if entry.name == file)
+        command = restoring(directory, entry, self._known) if found.kind == "foreign file" and entry.is_file else None
+        return None if command is None else cause("renamed file", file=entry.name, command=command)
 
     def _queue_files(self) -> Iterator[Cause]:
         """Batch queues have files of another size than the others."""
         for batch in (False, True):
-            listed = {
-                (topic.name, number): list_if_possible(f"{topic.uri}/{number}")
-                for topic in self._topics
-                if topic.batch is batch
-                for number in numbers_of(topic)
-            }
+            listed = self._listed(batch=batch)
             usual = _usual(entry.size for entries in listed.values() for entry in entries if entry.is_file)
             for (topic, number), entries in listed.items():
                 for each in _of_files(entries, usual, size="queue size", name="foreign queue file"):
                     yield cause(each.kind, **dict(each.values), topic=topic, queue=number)
                     return
+
+    def _listed(self, *, batch: bool) -> Mapping[tuple[str, int], Sequence[DirEntry]]:
+        """What is in the directory of each queue of that kind. In a database, there is none."""
+        if self._samples is not None and len(self._files.queues) == len(self._directories):
+            queues = [(each.queue, each.listed) for each in self._samples]
+            return {(queue.topic, queue.queue_id): listed for queue, listed in queues if queue.batch is batch}
+        return {
+            (topic.name, number): list_if_possible(f"{topic.uri}/{number}")
+            for topic in self._topics
+            if topic.batch is batch
+            for number in numbers_of(topic)
+        }
 
     def _queue_types(self) -> Iterator[Cause]:
         """Since 5.0, queues of another kind than the topic's. A slave makes them before it has the topic's settings."""

@@ -8,6 +8,20 @@ from typing import NamedTuple
 
 from native_reader.log.recovery import Line
 from native_reader.sentences import Said
+from native_reader.witness.contradiction import (
+    FIRST_GONE,
+    FOREIGN_QUEUES,
+    FOREIGN_SEGMENTS,
+    FOREIGN_TOPICS,
+    MISNAMED,
+    NO_OFFSETS,
+    NO_RECORD,
+    NOT_FILES,
+    OFFSETS_PAST,
+    OTHER_TAGS,
+    PAST_END,
+    UNLISTED,
+)
 
 
 class Harm(IntEnum):
@@ -27,6 +41,7 @@ CUT, EXPIRED = "cut", "expired"
 KINDS: Mapping[str, Harm] = {
     "runs": Harm.REFUSES,
     "segment size": Harm.REFUSES,
+    "renamed file": Harm.REFUSES,
     "foreign file": Harm.REFUSES,
     "not opened": Harm.REFUSES,
     "queue size": Harm.REFUSES,
@@ -36,6 +51,16 @@ KINDS: Mapping[str, Harm] = {
     CUT: Harm.LOSES,
     "no log": Harm.LOSES,
     "not queued": Harm.LOSES,
+    MISNAMED: Harm.LOSES,
+    FOREIGN_SEGMENTS: Harm.LOSES,
+    NOT_FILES: Harm.LOSES,
+    FIRST_GONE: Harm.LOSES,
+    PAST_END: Harm.LOSES,
+    UNLISTED: Harm.LOSES,
+    FOREIGN_QUEUES: Harm.LOSES,
+    NO_RECORD: Harm.LOSES,
+    FOREIGN_TOPICS: Harm.LOSES,
+    OTHER_TAGS: Harm.LOSES,
     "kept damage": Harm.LOSES,
     "wrong bodies": Harm.LOSES,
     "hole": Harm.LOSES,
@@ -44,6 +69,8 @@ KINDS: Mapping[str, Harm] = {
     "lost settings": Harm.CHANGES,
     "old settings": Harm.CHANGES,
     "queued again": Harm.CHANGES,
+    OFFSETS_PAST: Harm.CHANGES,
+    NO_OFFSETS: Harm.CHANGES,
     "dledger": Harm.UNKNOWN,
     "not read": Harm.UNKNOWN,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -24,6 +24,8 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tables.segments import recovery_end
 from native_reader.text import size_of
+from native_reader.witness.entries import Sample
+from native_reader.witness.logged import READ_WHOLE
 
 _MOST_READ, _MOST_READ_SLOWLY = 16 << 30, 64 << 20
 """More of a log than this is not read to find out where a broker would cut it."""
@@ -36,8 +38,16 @@ class RecoveredLog:
     """
 
     def __init__(
-        self, files: StoreFiles, end: int, damage: Damages | None, max_read_rate: int | None = None, *, checksums: bool = False
+        self,
+        files: StoreFiles,
+        end: int,
+        damage: Damages | None,
+        max_read_rate: int | None = None,
+        *,
+        checksums: bool = False,
+        samples: Sequence[Sample] | None = None,
     ) -> None:
+        self._samples = samples
         self._files, self._read, self._known, self._checksums = files, StoreRead(files, end), damage, checksums
         self._projection = Projection(
             ("physical_offset", "corrupt_reason"),
@@ -63,7 +73,7 @@ class RecoveredLog:
         if self._work(begins) > (_MOST_READ_SLOWLY if storage_of(files.segments[0].uri).is_slow else _MOST_READ):
             yield cause("not read", offset=begins, bytes=self._work(begins), size=size_of(self._work(begins)))
             return
-        if self._known is None:
+        if self._known is None and not self._read_whole():
             self.unread_before = max(self.unread_before, begins)
         stop = next((at for segment in files.segments if segment.base >= begins and (at := self._end_in(segment)) is not None), end)
         if messages := self._messages(stop, end):
@@ -71,6 +81,15 @@ class RecoveredLog:
         yield from self._kept(stop)
         if not self._queued.has_entries:
             yield from self._queued_again(line, begins, stop)
+
+    def _read_whole(self) -> bool:
+        """Read all of a small log: what a broker does not check, consumers get nevertheless."""
+        segments = self._files.segments
+        if sum(segment.size for segment in segments) > READ_WHOLE or storage_of(segments[0].uri).is_slow:
+            return False
+        for segment in segments:
+            self._end_in(segment)
+        return True
 
     def holes(self) -> Iterator[Cause]:
         """Missing files: a broker starts without them, and its queues name what is not there."""
@@ -81,7 +100,7 @@ class RecoveredLog:
     @cached_property
     def _queued(self) -> Queued:
         newest = max((segment.base for segment in self._files.segments if segment.base < self._read.end), default=0)
-        return queued_of(self._files, newest + 1)
+        return queued_of(self._files, newest + 1, self._samples)
 
     def _begins(self, line: Line) -> int:
         return recovery_begins(self._files, line, self._queued.reached, in_rocksdb=self._queued.in_rocksdb)
@@ -166,9 +185,15 @@ class Queued(NamedTuple):
         return self.reached >= 0
 
 
-def queued_of(files: StoreFiles, enough: int) -> Queued:
-    """Look at the last entry of each queue, until one reaches `enough`: a higher one makes no difference then."""
+def queued_of(files: StoreFiles, enough: int, samples: Sequence[Sample] | None = None) -> Queued:
+    """Look at the last entry of each queue, until one reaches `enough`: a higher one makes no difference then.
+
+    `samples`: of the queues, if they were looked at before. Those of queues with two copies leave one out.
+    """
     in_rocksdb = bool(files.databases) and files.consume_queue is None
+    if samples is not None and not files.databases:
+        ends = [each.bounds.newest for each in samples if each.bounds is not None and each.bounds.newest is not None]
+        return Queued(max((each.offset + each.size for each in ends), default=-1), in_rocksdb)
     reached = -1
     for topic in topics_in(files.queues, light=True):
         for queue in queues_of(topic):

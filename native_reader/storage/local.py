@@ -342,6 +342,14 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         raise
 
 
+def names_in(directory: str) -> list[str]:
+    """All names in the directory at that URI, those of links that lead nowhere too; none if it cannot be listed."""
+    try:
+        return os.listdir(local_path(directory))
+    except OSError:
+        return []
+
+
 def in_forked_processes(function: Callable[[], None]) -> None:
     """Call that function in each process that is forked from this one."""
     os.register_at_fork(after_in_child=function)

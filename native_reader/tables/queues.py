@@ -104,7 +104,7 @@ def _parts(request: TableRequest) -> list[StoreQueues]:
 
 def _batches(part: StoreQueues, projection: Projection) -> Iterator[pa.RecordBatch]:
     store, queues = part.store, list_queues(part, projection.advanced)
-    states: Sequence[str | None] = [None] * len(queues) if part.end is None else _states(store, queues, part.end, projection)
+    states: Sequence[str | None] = [None] * len(queues) if part.end is None else states_of(store, queues, part.end, projection)
     yield from batches_of((_row(store, *each) for each in zip(queues, states, strict=True)), QUEUES.schema)
 
 
@@ -154,13 +154,18 @@ def _listed(queue: Queue, lowest: int) -> FoundQueue | None:
         found = bounds.found
     except OSError as error:
         bounds, found = None, verbatim(str(error))
+    return found_queue(queue, bounds, found)
+
+
+def found_queue(queue: Queue, bounds: Bounds | None, found: Said | None) -> FoundQueue:
+    """A queue with its bounds, and what is wrong with its files."""
     width = (BATCH_ENTRY if queue.batch else QUEUE_ENTRY).itemsize
     files = [file for file in queue.files if not is_in_database(file.uri)]
     size = sum(file.units for file in files) * width
     return FoundQueue(queue.topic, queue.queue_id, type_of(queue), len(files), size, bounds, found)
 
 
-def _states(store: StoreFiles, queues: Sequence[FoundQueue], end: int, projection: Projection) -> list[str | None]:
+def states_of(store: StoreFiles, queues: Sequence[FoundQueue], end: int, projection: Projection) -> list[str | None]:
     """The state of each queue."""
     newest = [queue.bounds.newest for queue in queues if queue.bounds is not None and queue.bounds.newest is not None]
     dispatched = max((place.offset + place.size for place in newest if place.is_written and place.offset < end), default=0)
@@ -225,6 +230,11 @@ class OlderRecords:
         """Add a row of the table."""
         if row["type"] != LIGHT and row["expired"]:
             self._by_topic[row["topic"]] += row["expired"]
+
+    def add_queue(self, queue: FoundQueue) -> None:
+        """Add a queue."""
+        if queue.type != LIGHT and queue.bounds is not None and queue.bounds.expired:
+            self._by_topic[queue.topic] += queue.bounds.expired
 
     def by_topic(self) -> dict[str, int]:
         """How many there are of each topic, the most first."""

@@ -65,7 +65,8 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
             commands = (_RESCUE, *repair, *_NEXT) if found.losses or is_broken else _NEXT
             for label, command in zip((say("label try"), *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")
-        code = FOUND if found.losses or is_broken else code
+        is_well = found.start is None or found.start.is_all_well
+        code = FOUND if found.losses or is_broken or not is_well else code
     return code
 
 

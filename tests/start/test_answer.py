@@ -16,7 +16,7 @@ import native_reader as nr
 from native_reader.log.recovery import LINES, Line, recovery_begins
 from native_reader.records.damages import Damages
 from native_reader.scan.read import Reading
-from native_reader.start import BETTER_NOT, BUT, NO, UNKNOWN, YES, Start, lines_of, may_start, recovered
+from native_reader.start import BETTER_NOT, BUT, NO, SO_FAR, UNKNOWN, YES, Start, lines_of, may_start, recovered
 from native_reader.start.reasons import Harm
 from native_reader.storage.store import Segment
 from native_reader.writing.records import checkpoint
@@ -70,7 +70,7 @@ WHAT = {
     damages.a_cut_last_segment: (NO, ["segment size"]),
     damages.an_empty_last_segment: (BUT, ["segment size"]),
     damages.a_missing_segment: (BETTER_NOT, ["hole"]),
-    damages.a_packed_segment: (NO, ["foreign file"]),
+    damages.a_packed_segment: (NO, ["renamed file"]),
     damages.a_folder_beside_the_segments: (BUT, ["foreign file"]),
     damages.a_cut_queue_file: (NO, ["queue size"]),
     damages.a_note_beside_a_queue: (NO, ["foreign queue file"]),
@@ -138,7 +138,8 @@ def test_a_killed_broker_begins_with_the_newest_segment_that_it_dispatched_from(
         assert recovery_begins(files, LINES[-1]) == begins
 
 
-def test_damage_before_the_part_that_a_broker_checks_stays(killed: Path) -> None:
+def test_damage_before_the_part_that_a_broker_checks_stays(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovered, "READ_WHOLE", 0)
     (killed / "abort").unlink()
     damages.a_page_of_zeros_in_the_first_segment(killed)
     (files,) = nr.open(killed).stores
@@ -148,7 +149,7 @@ def test_damage_before_the_part_that_a_broker_checks_stays(killed: Path) -> None
     unread, known = (
         may_start(files, None, files.segments[-1].end, damage, now=0, reserved_hours=72) for damage in (None, scan.report.damage)
     )
-    assert (unread.outcome, unread.unread_before > 0) == (YES, True)
+    assert (unread.outcome, unread.unread_before > 0, 0 < unread.share < 100) == (SO_FAR, True, True)
     assert (known.outcome, kinds(known), known.unread_before) == (BETTER_NOT, ["kept damage"], 0)
 
 
