@@ -28,7 +28,7 @@ SAME_IN_BOTH = {"in rocksdb", "holds topics", "column topic", "null", "result ke
 SAME_IN_BOTH |= {"label commitlog", "label rocksdb", "and lost"}
 """Without a word of Chinese: names that its readers use as they are."""
 MADE_OF_NAMES = ("code ", "advice ", "found ", "reason ", "kind ", "severity ", "start ", "title ", "column ", "result ", "file ")
-MADE_OF_NAMES += ("bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ")
+MADE_OF_NAMES += ("why ", "settings ", "bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ")
 """Prefixes that code puts before a name."""
 
 
