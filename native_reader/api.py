@@ -433,7 +433,7 @@ class Store:
             path: The new store: a folder that is new or empty.
             dry_run: Only read the store and make the plan.
             crc: What becomes of a message whose body has a wrong checksum: "drop", or "fix" to keep it with its changed body.
-            keep_doubtful: Keep messages whose tags and keys are lost.
+            keep_doubtful: Keep messages whose tags or keys are lost, or differ in their queue or the index.
             single: Also repair the store of a broker with a controller. The new one is for a master without a controller and slaves.
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.

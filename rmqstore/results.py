@@ -37,11 +37,20 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
         yield from _start(question("the damaged store"), plan.start)
     if plan.corrected:
         yield _warning(say("corrected", messages=len(plan.corrected)))
-    if plan.doubtful and plan.choices.keep_doubtful:
-        yield _warning(say("without properties", messages=len(plan.doubtful)))
+    kept = sum(doubt.is_kept for doubt in plan.doubts.values())
+    if kept:
+        yield _warning(say("doubtful kept on disk", messages=kept))
+    if len(plan.doubts) > kept:
+        yield _warning(say("doubtful left out", messages=len(plan.doubts) - kept))
+    if plan.before.is_lost:
+        yield _warning(say("lost before", messages=plan.before.messages))
     if plan.lost_messages:
         yield _warning(say("replaced", messages=plan.lost_messages))
-    yield Said("only planned") if done.page is None else say("new store", page=done.page)
+    if done.page is None or done.start is None:
+        yield Said("only planned")
+        return
+    yield from _start(question("the new store"), done.start)
+    yield say("new store does not start" if done.start.outcome == NO else "new store", page=done.page)
 
 
 def _warning(what: Said) -> Said:

@@ -105,6 +105,14 @@ def set_time(path: str, milliseconds: int) -> None:
     os.utime(path, ns=(milliseconds * 1_000_000,) * 2)
 
 
+def time_of(path: str) -> int:
+    """When a file was written, in milliseconds since 1970; 0 if it is not there."""
+    try:
+        return os.stat(path).st_mtime_ns // 1_000_000
+    except OSError:
+        return 0
+
+
 def copy_time(source: str, target: str) -> None:
     """Give a file the time of another one."""
     time = os.stat(source)

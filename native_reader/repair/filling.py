@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.errors import RepairError
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, OP_TOPIC
 from native_reader.layout.queue_entry import java_hash
@@ -50,6 +51,8 @@ class Filling(NamedTuple):
     """The size of each placeholder. If it is smaller than its place, a filler follows."""
     times: Numbers
     end: int
+    ignored: Sequence[Loose] = ()
+    """What only groups tell of, and has no room in the damaged bytes."""
 
 
 def filled(shape: LogShape, lost: Lost, end: int) -> Filling:
@@ -58,15 +61,19 @@ def filled(shape: LogShape, lost: Lost, end: int) -> Filling:
     for number, hole in enumerate(shape.holes):
         first, stop = np.searchsorted(lost.exact["offset"], (hole.start, hole.stop)).tolist()
         _place_known(hole, number, lost.exact[first:stop], placed, free)
-    for loose in sorted(lost.loose, key=lambda each: each.low):
-        _place_loose(shape.holes, loose, lost.queues[loose.queue], free, placed)
+    ignored = list[Loose]()
+    for loose in sorted(lost.loose, key=lambda each: (each.is_passed, each.low)):
+        if loose.is_passed and not _has_room(free, loose, smallest_placeholder(*lost.queues[loose.queue])):
+            ignored.append(loose)
+        else:
+            _place_loose(shape.holes, loose, lost.queues[loose.queue], free, placed)
     found = np.array(sorted(placed), EXACT)
     if len(found):
         end = max(end, int(found["offset"][-1] + found["size"][-1]))
     times = _times_of(shape.holes, found)
     rows = zip(found.tolist(), times.tolist(), strict=True)
     sizes = [len(placeholder(lost.queues[queue], slot, offset, size, time)) for (offset, size, queue, slot), time in rows]
-    return Filling(found, np.array(sizes, np.int64), times, end)
+    return Filling(found, np.array(sizes, np.int64), times, end, ignored)
 
 
 def _times_of(holes: Sequence[Hole], placed: NDArray[np.void]) -> Numbers:
@@ -112,12 +119,26 @@ def _place_loose(
         while at < len(free) and not _fits(free[at], needed):
             at += 1
         if at == len(free) or free[at].start >= loose.high:
-            raise refusal("no room", offset=max(loose.low, 0), size=sum(hole.stop - hole.start for hole in holes))
+            raise _no_place(holes, loose, key)
         space = free[at]
         rest = space.stop - space.start - needed
         size = needed + (rest if 0 < rest < space.left else 0)
         placed.append((space.start, size, loose.queue, slot))
         space.start += size
+
+
+def _no_place(holes: Sequence[Hole], loose: Loose, key: tuple[str, int]) -> RepairError:
+    """How many messages are lacking, and how many damaged bytes are between their neighbours: without the free end of the log."""
+    inside = ((max(hole.start, loose.low), min(hole.stop, loose.high)) for hole in holes if not hole.is_tail)
+    size = sum(max(0, stop - start) for start, stop in inside)
+    count = loose.stop - loose.first
+    return refusal("no place", topic=key[0], queue=key[1], count=count, first=loose.first, offset=max(loose.low, 0), size=size)
+
+
+def _has_room(free: Sequence[_Free], loose: Loose, needed: int) -> bool:
+    """Whether all of them fit between their neighbours."""
+    spaces = (space for space in free if space.stop > loose.low and space.start < loose.high and _fits(space, needed))
+    return sum((space.stop - space.start - BLANK) // needed for space in spaces) >= loose.stop - loose.first
 
 
 def _fits(space: _Free, needed: int) -> bool:

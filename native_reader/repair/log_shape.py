@@ -134,6 +134,20 @@ def _is_blank(shape: LogShape, start: int, end: int) -> bool:
     return content == blank(end - start)
 
 
+def was_blank(shape: LogShape, hole: Hole) -> bool:
+    """Whether a hole was the unused end of a segment: its size or its magic is still there, or all of it is zeros.
+
+    No record ends where its segment ends: at least 8 bytes of a blank follow the last one.
+    """
+    segment = shape.sources.get(hole.start // shape.size * shape.size)
+    if segment is None or segment.size < shape.size:
+        return False
+    with storage_of(segment.uri).open(segment.uri) as file:
+        (content,) = file.read_ranges([(hole.start - segment.base, hole.stop - hole.start)])
+    head = blank(hole.stop - hole.start)
+    return content[:4] == head[:4] or content[4:BLANK] == head[4:BLANK] or not any(content)
+
+
 class Moved(NamedTuple):
     """Records and placeholders in log order: their old and new offsets.
 

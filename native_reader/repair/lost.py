@@ -28,13 +28,17 @@ EXACT = np.dtype([("offset", "i8"), ("size", "i8"), ("queue", "i8"), ("slot", "i
 
 
 class Loose(NamedTuple):
-    """Lost slots `[first, stop)` of a queue whose records were somewhere in log offsets `[low, high)`."""
+    """Lost slots `[first, stop)` of a queue whose records were somewhere in log offsets `[low, high)`.
+
+    `is_passed`: only that a group read them tells of them.
+    """
 
     queue: int
     first: int
     stop: int
     low: int
     high: int
+    is_passed: bool = False
 
 
 class Lost(NamedTuple):
@@ -63,13 +67,19 @@ def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset], *, e
     """What is lost in each queue. `ends_in_loss`: bytes after the last whole record are lost."""
     lossy = [(hole.start, hole.stop) for hole in shape.holes if not (hole.is_tail and shape.clears)]
     committed, holes = _committed(groups), np.array(lossy, np.int64).reshape(-1, 2)
-    queues, ends, pieces = list[tuple[str, int]](), list[int](), [np.empty(0, EXACT)]
+    queues, ends, begins, pieces = list[tuple[str, int]](), list[int](), list[int](), [np.empty(0, EXACT)]
+    """`begins`: from where on only groups know of messages of each queue."""
     for key, queue in sorted(survey.queues.items()):
         _check_order(key, queue)
         passed = committed.get(key, 0)
         known = passed if ends_in_loss or _may_have_ended_later(queue, holes, passed) else 0
-        parts = list(_parts(key, queue, shape, holes, known))
+        parts = list(_parts(key, queue, shape, holes))
+        slots = np.concatenate([slots for slots, _ in parts])
+        begin = max(queue.runs[-1].stop if queue.runs else 0, int(slots[-1]) + 1 if len(slots) else 0)
+        has_place = queue.runs or queue.before is not None
+        parts.append(_nothing_at(np.arange(begin, known if has_place and known - begin <= _MOST_AFTER else begin)))
         slots, entries = (np.concatenate(each) for each in zip(*parts, strict=True))
+        begins.append(begin)
         queues.append(key)
         ends.append(max(queue.runs[-1].stop if queue.runs else 0, int(slots[-1]) + 1 if len(slots) else 0))
         if len(slots) and kind_of_topic(key[0]) in _NOT_TRIED:
@@ -80,7 +90,7 @@ def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset], *, e
         pieces.append(lost)
     everything = np.concatenate(pieces)
     exact = _without_overlaps(everything[everything["offset"] >= 0])
-    return Lost(queues, exact, list(_loose(survey, queues, everything, exact)), ends)
+    return Lost(queues, exact, list(_loose(survey, queues, begins, everything, exact)), ends)
 
 
 def _may_have_ended_later(queue: Survivors, holes: Numbers, stop: int) -> bool:
@@ -114,10 +124,12 @@ def _check_order(key: tuple[str, int], queue: Survivors) -> None:
             raise refusal("order", topic=key[0], queue=key[1], offset=after.begin)
 
 
-def _parts(
-    key: tuple[str, int], queue: Survivors, shape: LogShape, holes: Numbers, committed: int
-) -> Iterator[tuple[Numbers, NDArray[np.void]]]:
-    """The lost slots of a queue, and what its files have there: before, between and after the survivors, and what groups passed."""
+def _nothing_at(slots: Numbers) -> tuple[Numbers, NDArray[np.void]]:
+    return slots, np.zeros(len(slots), QUEUE_ENTRY)
+
+
+def _parts(key: tuple[str, int], queue: Survivors, shape: LogShape, holes: Numbers) -> Iterator[tuple[Numbers, NDArray[np.void]]]:
+    """The lost slots of a queue, and what its files have there: before, between and after the survivors."""
     runs, old, stop = queue.runs, queue.before, queue.runs[-1].stop if queue.runs else 0
     room = sum(hole.stop - hole.start for hole in shape.holes) // SMALLEST_RECORD
 
@@ -142,8 +154,7 @@ def _parts(
         entries = entries[: int(named[-1]) + 1 if len(named) else 0]
         kept = np.flatnonzero(_may_be_lost(entries, shape))
         yield kept + begin, entries[kept]
-        stop = begin + len(entries) if len(entries) else stop
-    yield every(stop, committed) if 0 < committed - stop <= _MOST_AFTER and (runs or old is not None) else every(0, 0)
+    yield _nothing_at(np.arange(0))
 
 
 def _may_be_lost(entries: NDArray[np.void], shape: LogShape) -> Mask:
@@ -171,7 +182,9 @@ def _without_overlaps(exact: NDArray[np.void]) -> NDArray[np.void]:
     return exact[exact["offset"] >= reached]
 
 
-def _loose(survey: Survey, queues: list[tuple[str, int]], everything: NDArray[np.void], exact: NDArray[np.void]) -> Iterator[Loose]:
+def _loose(
+    survey: Survey, queues: list[tuple[str, int]], begins: list[int], everything: NDArray[np.void], exact: NDArray[np.void]
+) -> Iterator[Loose]:
     """Runs of lost slots whose place is not known, with their neighbours' places."""
     for number, key in enumerate(queues):
         known = exact[exact["queue"] == number]
@@ -183,9 +196,8 @@ def _loose(survey: Survey, queues: list[tuple[str, int]], everything: NDArray[np
         places = [(run.first, run.begin) for run in runs] + [(run.stop - 1, run.last) for run in runs]
         places += list(zip(known["slot"].tolist(), known["offset"].tolist(), strict=True))
         at, offsets = np.array(sorted(places), np.int64).reshape(-1, 2).T
-        for part in np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1):
+        for part in np.split(slots, np.flatnonzero((np.diff(slots) != 1) | (slots[1:] == begins[number])) + 1):
             first, stop = int(part[0]), int(part[-1]) + 1
             before, after = int(np.searchsorted(at, first)) - 1, int(np.searchsorted(at, stop))
-            yield Loose(
-                number, first, stop, int(offsets[before]) if before >= 0 else -1, int(offsets[after]) if after < len(at) else _BEYOND
-            )
+            low, high = int(offsets[before]) if before >= 0 else -1, int(offsets[after]) if after < len(at) else _BEYOND
+            yield Loose(number, first, stop, low, high, first >= begins[number])

@@ -19,17 +19,21 @@ from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Mask, Numbers
+from native_reader.plan.beside import Sides
+from native_reader.repair.doubts import KEYS, WHY, doubts_in
 from native_reader.repair.kept_keys import KeptKeys, indexed
-from native_reader.repair.records import ReadSettings, Records
+from native_reader.repair.records import ReadSettings, Records, held_back
 from native_reader.repair.refusals import BATCHES, refusal
 from native_reader.scan.read import Reading
 from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.store import StoreFiles
+from native_reader.verify.contradicted import Contradicted
 from native_reader.verify.marks import Marks, new_marker
+from native_reader.verify.sides import QueueNumbering
 
 _PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
-_KEYS = "keys"
+_KEYS_COLUMN = "keys"
 _AT_ONCE = 1 << 17
 """Records that are compared with queues at once: each time looks into every queue."""
 _AHEAD = 8 << 20
@@ -61,10 +65,15 @@ class MarkedLog:
         options, self._numbering, self._kept = settings.options(("delay_level",)), Numbering(), kept
         self.scan = settings.scan(files, ("delay_level",))
         delays = np.array((0, *(settings.sizes or FileSizes()).delays), np.int64)
-        reading = partial(_MarkedSplit, self._numbering, delays, None if kept is None else kept.with_tags)
+        plan = self.scan.plan()
+        is_stale = bool(dict(plan.stale).get(files.uri))
+        with_tags = None if kept is None else kept.with_tags
+        reading = partial(
+            _MarkedSplit, self._numbering, delays, with_tags, _index_of(files, dict(plan.ends)[files.uri], discarded=is_stale)
+        )
         # To compare what is read takes as long as to read it, in one thread more. Of a rate, each reader has its share.
         readers = settings.jobs if settings.max_read_rate is not None else max(settings.jobs - 1, 1)
-        self.run = Run(self.scan.plan(), options.projection(), readers, progress=settings.progress, reading=reading, ahead=_AHEAD)
+        self.run = Run(plan, options.projection(), readers, progress=settings.progress, reading=reading, ahead=_AHEAD)
 
     @property
     def queues(self) -> list[tuple[str, int]]:
@@ -80,7 +89,7 @@ class MarkedLog:
             columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in Records._fields]
             pieces.append(Records._make(columns))
             if self._kept is not None:
-                keys = batch.column(_KEYS)
+                keys = batch.column(_KEYS_COLUMN)
                 self._kept.put(pieces[-1].offset, pieces[-1].time, keys.value_lengths().to_numpy(), keys.flatten().to_numpy())
             held += len(batch)
             if held >= _AT_ONCE:
@@ -94,11 +103,19 @@ def _joined(pieces: list[Records]) -> Records:
     return Records._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
 
 
+def _index_of(files: StoreFiles, end: int, *, discarded: bool) -> Sides:
+    """What records are compared with while they are read: the index. Their queues are compared later, in the order of the log."""
+    flags = {"is_live": False, "stopped": True, "discarded": discarded}
+    return Sides(files.uri, (), files.index, None, files.first_record, end, **flags, slots=None, tolerance=0)
+
+
 class _MarkedSplit(Reading):
     """The records of a split. A batch has the fields of `Records`. `with_tags`: whether keys have those of tags; None for no keys."""
 
-    def __init__(self, numbering: Numbering, delays: Numbers, with_tags: bool | None, *arguments: Any) -> None:
+    def __init__(self, numbering: Numbering, delays: Numbers, with_tags: bool | None, index: Sides, *arguments: Any) -> None:
         super().__init__(*arguments)
+        split, segment = self._split, self._split.segment
+        self._index = Contradicted(index, QueueNumbering(index), segment.base + split.start, segment.base + split.end)
         self._with_tags = with_tags
         self._numbering, self._delays, self._marker = numbering, delays, new_marker()
         self._numbers, self._is_delay = list[int](), list[bool]()
@@ -113,7 +130,7 @@ class _MarkedSplit(Reading):
             columns = {name: pa.array(column) for name, column in self._records(whole, marks)._asdict().items()}
             yield (
                 whole,
-                pa.record_batch(columns if self._with_tags is None else columns | {_KEYS: _lists(marks, with_tags=self._with_tags)}),
+                pa.record_batch(columns if self._with_tags is None else columns | {_KEYS_COLUMN: _lists(marks, with_tags=self._with_tags)}),
             )
 
     def _records(self, rows: Rows, marks: Marks) -> Records:
@@ -123,9 +140,16 @@ class _MarkedSplit(Reading):
         if ((marks.flags & INNER_BATCH != 0) & ((marks.tag != _PLACEHOLDER) | (marks.messages > 0))).any():
             raise refusal(BATCHES)
         state = marks.flags & TRANSACTION
-        queue = np.where((state == PREPARED) | (state == ROLLBACK), -1, np.array(self._numbers, np.int64)[marks.place])
+        queue = np.array(self._numbers, np.int64)[marks.place]
+        queue = np.where((state == PREPARED) | (state == ROLLBACK), held_back(queue), queue)
         code, by_time = self._codes(rows, marks)
-        return Records(marks.offset, marks.size.astype(np.int64), marks.time, queue, marks.queue_offset, code, by_time)
+        return Records(marks.offset, marks.size.astype(np.int64), marks.time, queue, marks.queue_offset, code, by_time, self._doubts(rows))
+
+    def _doubts(self, rows: Rows) -> NDArray[np.int8]:
+        found = doubts_in(rows)
+        for offsets in self._index.among(rows.source.u8, rows.records).values():
+            found[np.isin(rows.records.heads["physical_offset"], offsets) & (found == 0)] = WHY.index(KEYS)
+        return found
 
     def _codes(self, rows: Rows, marks: Marks) -> tuple[Numbers, Mask]:
         """The tags code that each entry should have, and which ones are times."""

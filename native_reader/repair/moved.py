@@ -29,7 +29,7 @@ _SPAN = 4 << 20
 
 def moved_plan(plan: RepairPlan) -> RepairPlan:
     """The plan of an extract, made of a plan of a repair that has only the chosen topics."""
-    placed, sizes, times, _ = plan.filling
+    placed, sizes, times, *_ = plan.filling
     kept = np.concatenate([np.empty(0, WANTED), *(each for queue in plan.survey.queues.values() for each in queue.wanted)])["entry"]
     if not len(kept):
         raise refusal("nothing to extract", store=plan.files.uri, topics=", ".join(plan.choices.topics))
@@ -96,7 +96,7 @@ def content_of_segment(plan: RepairPlan, moved: Moved, base: int) -> Iterator[tu
 
 
 def _made(plan: RepairPlan, number: int) -> bytes:
-    placed, sizes, times, _ = plan.filling
+    placed, sizes, times, *_ = plan.filling
     offset, _, queue, slot = placed[number].item()
     return placeholder(plan.lost.queues[queue], slot, offset, int(sizes[number]), int(times[number]))
 

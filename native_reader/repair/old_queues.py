@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_written
-from native_reader.layout.record import HEAD, MAGIC_V1, MAGIC_V2
+from native_reader.layout.record import HEAD, SMALLEST_RECORD
+from native_reader.repair.records import piece_at
 from native_reader.repair.refusals import refusal
 from native_reader.sides.queues import Queue, QueueReader, is_name, queues_of, topics_in
 from native_reader.storage.broker_conf import FileSizes
@@ -30,8 +31,8 @@ class OldQueue:
         self._queue, self.topic, self.queue_id, self.files = queue, queue.topic, queue.queue_id, queue.files
         with QueueReader(queue) as reader:
             self.stop = reader.number_at(reader.bound() - 1) + 1 if reader.bound() else queue.files[0].base
-            self.first = _first_confirmed(reader, store)
-            """Slot and offset of the first entry whose record is there, if one is found."""
+            self.first = _first_confirmed(reader, store, (queue.topic, queue.queue_id))
+            """Slot and offset of the first entry that names its record, if one is found."""
         self.begin = queue.files[0].base
         self._at, self._ahead = 0, np.empty(0, QUEUE_ENTRY)
 
@@ -48,32 +49,41 @@ class OldQueue:
             return reader.slots(first, stop)
 
 
-def _first_confirmed(reader: QueueReader, store: StoreFiles) -> tuple[int, int] | None:
-    """Slot and offset of the first entry that names a record. It looks at few, because after random bytes none may.
+def _first_confirmed(reader: QueueReader, store: StoreFiles, key: tuple[str, int]) -> tuple[int, int] | None:
+    """Slot and offset of the first entry that names a record of this queue. It looks at few, because after random bytes none may.
 
-    The record may say another slot: it can be damaged too.
+    That record may say another slot: it can be damaged too. But if all do, the file is one of another part of the queue.
     """
     low, high, left = store.min_offset, store.segments[-1].end, _TRIES
+    first: tuple[int, int] | None = None
     for begin in range(0, reader.bound(), _AT_ONCE):
         entries = reader.read(begin, min(begin + _AT_ONCE, reader.bound()))
         inside = np.flatnonzero((entries.offsets >= low) & (entries.offsets < high))[:left]
         for slot, offset in zip(entries.numbers[inside].tolist(), entries.offsets[inside].tolist(), strict=True):
-            if _has_record(store, offset):
-                return slot, offset
+            place = _place_at(store, offset)
+            if place == (*key, slot):
+                return (slot, offset) if first is None or first[1] >= offset else first
+            if first is None and place is not None and place[:2] == key:
+                first = slot, offset
         left -= len(inside)
         if not left:
             break
     return None
 
 
-def _has_record(store: StoreFiles, offset: int) -> bool:
-    """Whether the head of a record is there."""
+def _place_at(store: StoreFiles, offset: int) -> tuple[str, int, int] | None:
+    """Topic, queue and queue offset of the record at an offset; None if there is none."""
     segment = store.segment_at(offset)
     assert segment is not None
     with suppress(OSError), storage_of(segment.uri).open(segment.uri) as file:
         heads = file.read_array(offset - segment.base, HEAD, 1)
-        return bool(np.any((heads["physical_offset"] == offset) & np.isin(heads["magic"], (MAGIC_V1, MAGIC_V2))))
-    return False
+        if not len(heads) or not SMALLEST_RECORD <= heads["size"][0] <= segment.end - offset:
+            return None
+        content, records, is_whole = piece_at(store, offset, int(heads["size"][0]))
+        begin, own = int(records.topic_at[0]), records.heads[0]
+        topic = content[begin : begin + int(records.topic_size[0])].decode("utf-8", "replace")
+        return (topic, int(own["queue_id"]), int(own["queue_offset"])) if is_whole else None
+    return None
 
 
 class OldQueues:

@@ -13,7 +13,7 @@ from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
 from native_reader.rescue.page import ranges_in
 from native_reader.sentences import Said, joined, say, verbatim
-from native_reader.start import question, said_of
+from native_reader.start import Start, question, said_of
 from native_reader.text import size_of
 
 _MOST = 200
@@ -23,12 +23,13 @@ _OF_BROKERS = "CID_RMQ_SYS_"
 """Groups of a broker itself, which reads with them the topics of transactions."""
 
 
-def facts_of(plan: RepairPlan, warnings: Sequence[str]) -> dict[str, Any]:
+def facts_of(plan: RepairPlan, warnings: Sequence[str], start: Start | None = None) -> dict[str, Any]:
     """The content of `repair.json`."""
     return {
         "store": plan.files.uri,
         "messages": plan.messages,
         "start": plan.start.to_dict(),
+        "start_of_new": None if start is None else start.to_dict(),
         "lost_messages": plan.lost_messages,
         "filled_bytes": plan.filled_bytes,
         "segments": len(plan.shape.bases),
@@ -36,12 +37,18 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str]) -> dict[str, Any]:
         "segments_made": plan.shape.made,
         "end": plan.end,
         "ranges": [{"start": start, "stop": stop} for start, stop in _ranges(plan)],
-        "queues": list(_lost_queues(plan)),
+        "queues": [*_lost_before(plan), *_lost_queues(plan)],
+        "before_log": {"messages": plan.before.messages, "lost": plan.before.is_lost},
         "choices": {name: value for name, value in plan.choices._asdict().items() if name != "topics"},
         "topics": list(plan.choices.topics) or None,
         "records_with_another_checksum": sorted(plan.corrected),
-        "records_without_properties": list(plan.doubtful),
+        "doubtful": [{"offset": offset, **doubt._asdict()} for offset, doubt in plan.doubts.items()],
         "left_out": dict(plan.dropped),
+        "renamed": dict(plan.renamed),
+        "queues_made_again": dict(plan.remade),
+        "settings": dict(plan.mended),
+        "checkpoint_ahead_ms": plan.checkpoint_ahead,
+        "flaws": list(plan.flaws),
         "groups": list(_groups(plan)),
         "has_offsets": any(not (each.group or "").startswith(_OF_BROKERS) for each in plan.groups),
         "warnings": list(warnings),
@@ -66,9 +73,17 @@ def _lost_queues(plan: RepairPlan) -> Iterator[dict[str, Any]]:
             yield {"topic": topic, "queue_id": queue_id, "lost": len(slots), "offsets": runs}
 
 
+def _lost_before(plan: RepairPlan) -> Iterator[dict[str, Any]]:
+    """The same of messages before the log, if their segments were removed."""
+    for (topic, queue_id), runs in plan.before.offsets.items() if plan.before.is_lost else ():
+        yield {"topic": topic, "queue_id": queue_id, "lost": sum(stop - first for first, stop in runs), "offsets": runs}
+
+
 def _groups(plan: RepairPlan) -> Iterator[dict[str, Any]]:
     """The groups that had not read all lost messages yet, and how many they never get."""
-    lost = {(each["topic"], each["queue_id"]): each["offsets"] for each in _lost_queues(plan)}
+    lost: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for each in (*_lost_before(plan), *_lost_queues(plan)):
+        lost.setdefault((each["topic"], each["queue_id"]), []).extend(each["offsets"])
     for group in plan.groups:
         runs = lost.get((group.topic, group.queue_id if group.queue_id is not None else -1), ())
         missed = sum(max(0, stop - max(start, group.committed or 0)) for start, stop in runs)
@@ -76,13 +91,14 @@ def _groups(plan: RepairPlan) -> Iterator[dict[str, Any]]:
             yield {"group": group.group, "topic": group.topic, "queue_id": group.queue_id, "committed": group.committed, "missed": missed}
 
 
-def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said]) -> Document:
+def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said], start: Start | None = None) -> Document:
     """What the page says. Without `path`, only the plan was made."""
     is_repair = plan.moved is None
     facts = facts_of(plan, ())
     steps = [Said(each) for each in (_first(plan), *_STEPS[is_repair])]
     sections = {
         "lost": _lost(facts),
+        **({"doubtful": _doubtful(plan)} if plan.doubts else {}),
         **({"made": _made(facts)} if is_repair else {}),
         "missed": _missed(facts),
         "copied": [Items(warnings)] if warnings else paragraph("no warning"),
@@ -93,7 +109,7 @@ def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said]) -> Doc
         [
             *paragraph("damaged store" if is_repair else "store", uri=plan.files.uri),
             *paragraph("page planned" if path is None else "new store here"),
-            Results([*(_survived(plan) if is_repair else _copied(plan)), *_result(plan)]),
+            Results([*(_survived(plan) if is_repair else _copied(plan)), *_result(plan), *_start_of_new(start)]),
         ],
         [Section(Said(f"title {name}"), blocks) for name, blocks in sections.items()],
     )
@@ -104,6 +120,11 @@ def _survived(plan: RepairPlan) -> Iterator[Result]:
     yield Result(question("the damaged store"), joined("start and", list(said_of(plan.start))))
 
 
+def _start_of_new(start: Start | None) -> Iterator[Result]:
+    if start is not None:
+        yield Result(question("the new store"), joined("start and", list(said_of(start))))
+
+
 def _copied(plan: RepairPlan) -> Iterator[Result]:
     yield result("topics", joined("commas", [verbatim(topic) for topic in plan.choices.topics]))
     yield result("copied", say("page copied", messages=plan.messages))
@@ -111,26 +132,55 @@ def _copied(plan: RepairPlan) -> Iterator[Result]:
 
 
 def _result(plan: RepairPlan) -> Iterator[Result]:
+    yield from _of_messages(plan)
+    if plan.filled_bytes > plan.blank_bytes:
+        made, filled = len(plan.shape.made), size_of(plan.filled_bytes - plan.blank_bytes)
+        yield result("filled", say("filled and made", size=filled, segments=made) if made else say("filled", size=filled))
+    if plan.blank_bytes:
+        yield result("ends", say("ends", size=size_of(plan.blank_bytes)))
+    for kind, topics in (("left out", plan.dropped), ("remade", plan.remade)):
+        if topics:
+            names = [say("topic with count", topic=topic, count=count) for topic, count in sorted(topics.items())]
+            yield result(kind, say(kind, topics=joined("commas", names)))
+    yield from _of_other_files(plan)
+    if plan.is_whole:
+        yield result("lost", Said("nothing lost"))
+    yield result("size", say("of data", data=size_of(plan.bytes_needed), size=size_of(plan.bytes_to_write)))
+
+
+def _of_messages(plan: RepairPlan) -> Iterator[Result]:
     if plan.lost_messages:
         yield result("lost", say("lost", messages=plan.lost_messages))
-    if plan.doubtful:
-        yield result("doubtful", say("doubtful kept" if plan.choices.keep_doubtful else "doubtful lost", messages=len(plan.doubtful)))
+    if plan.before.messages:
+        begin, hours = plan.files.min_offset, plan.before.hours
+        kind = "removed before" if plan.before.is_lost else "expired before"
+        yield result("before", say(kind, messages=plan.before.messages, begin=begin, hours=hours))
+    kept = sum(doubt.is_kept for doubt in plan.doubts.values())
+    for kind, count in (("doubtful kept", kept), ("doubtful lost", len(plan.doubts) - kept)):
+        if count:
+            yield result("doubtful", say(kind, messages=count))
     if plan.corrected:
         first = joined("commas", [say("one offset", first=offset) for offset in sorted(plan.corrected)[:_MOST_RANGES]])
         more = len(plan.corrected) - _MOST_RANGES
         offsets = say("more offsets", first=first, count=more) if more > 0 else first
         yield result("corrected", say("page corrected", messages=len(plan.corrected), offsets=offsets))
-    if plan.filled_bytes:
-        made, filled = len(plan.shape.made), size_of(plan.filled_bytes)
-        yield result("filled", say("filled and made", size=filled, segments=made) if made else say("filled", size=filled))
-    if plan.dropped:
-        names = [say("topic with count", topic=topic, count=count) for topic, count in sorted(plan.dropped.items())]
-        yield result("left out", say("left out", topics=joined("commas", names)))
+
+
+def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
+    """What names of segments, the index, the checkpoint, the settings and the offsets of groups say."""
+    for name, right in sorted(plan.renamed.items()):
+        yield result("renamed", say("renamed", name=name, right=right))
+    if plan.checkpoint_ahead:
+        yield result("checkpoint", say("checkpoint later than log", milliseconds=plan.checkpoint_ahead))
+    if plan.flaws:
+        yield result("flaws", say("flaws", codes=joined("commas", [verbatim(code) for code in plan.flaws])))
+    for name, what in sorted(plan.mended.items()):
+        yield result("settings", say(f"settings {what}", file=name))
+    for loose in plan.filling.ignored:
+        topic, queue = plan.lost.queues[loose.queue]
+        yield result("passed", say("passed", topic=topic, queue=queue, committed=loose.stop, end=loose.first))
     if plan.index is None:
         yield result("keys", Said("no index"))
-    if plan.is_whole:
-        yield result("lost", Said("nothing lost"))
-    yield result("size", say("of data", data=size_of(plan.bytes_needed), size=size_of(plan.bytes_to_write)))
 
 
 def _lost(facts: Mapping[str, Any]) -> list[Block]:
@@ -139,6 +189,15 @@ def _lost(facts: Mapping[str, Any]) -> list[Block]:
         return paragraph("nothing here")
     blocks: list[Block] = [Table(columns("topic", "queue", "lost", "offsets"), rows[:_MOST])]
     return [*blocks, *paragraph("lost ends", topic=OP_TOPIC)] if any(each["topic"] == OP_TOPIC for each in facts["queues"]) else blocks
+
+
+def _doubtful(plan: RepairPlan) -> list[Block]:
+    names = columns("offset", "topic", "queue", "slot", "contradiction", "result")
+    rows = [
+        (offset, doubt.topic, doubt.queue_id, doubt.queue_offset, Said(f"why {doubt.why}"), Said("kept" if doubt.is_kept else "left"))
+        for offset, doubt in list(plan.doubts.items())[:_MOST]
+    ]
+    return [Table(names, rows)]
 
 
 def _made(facts: Mapping[str, Any]) -> list[Block]:

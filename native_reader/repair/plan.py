@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
+from native_reader.broker.progress import checkpoint_of
 from native_reader.broker.settings import Topics
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
@@ -19,16 +21,21 @@ from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
 from native_reader.layout.record import Numbers
 from native_reader.records.damages import Damages
 from native_reader.repair import disk
+from native_reader.repair.before import Before, before_log
+from native_reader.repair.checking import flaws_in
+from native_reader.repair.doubts import ALWAYS_LOST, KEYS, TAG, TAGGED, TRANSACTION, Doubt, contradicted_by_index, damaged_tags
 from native_reader.repair.filling import Filling, code_of, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.kept_keys import KeptKeys
-from native_reader.repair.log_shape import LogShape, Moved, shape_of
+from native_reader.repair.log_shape import LogShape, Moved, shape_of, was_blank
 from native_reader.repair.lost import Lost, lost_in, named_end
+from native_reader.repair.named import as_named, renamed_in
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.records import Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import is_controlled, refuse_kinds, refuse_topics
-from native_reader.repair.survey import WANTED, Run, Survey, Survivors
+from native_reader.repair.settings import OLDER, mended_settings
+from native_reader.repair.survey import WANTED, Decided, Run, Survey, Survivors
 from native_reader.sides.index import index_files
 from native_reader.start import Start, answer_for
 from native_reader.storage.local import local_path
@@ -56,8 +63,13 @@ class RepairPlan:
     Attributes:
         files: The damaged store.
         messages: How many messages survive.
-        doubtful: The offsets of records whose properties are lost. They are replaced, too, unless `choices` keep them.
+        doubts: The records that something else in the store contradicts, by offset. They are replaced, too, unless `choices` keep them.
         dropped: By topic: how many whole records no queue gets, because their topic or queue was deleted.
+        remade: By topic: how many messages are in queues that had lost their files.
+        mended: Files of settings that a broker does not load, and what takes the place of each.
+        checkpoint_ahead: By how many milliseconds the checkpoint is later than the last whole record, at least 0.
+        before: Messages that queues name before the first segment.
+        flaws: Codes of what a check finds in a store that would be copied otherwise: the index and the checkpoint are made again.
     """
 
     files: StoreFiles
@@ -69,8 +81,9 @@ class RepairPlan:
     messages: int
     starting: Future[Start]
     """The answer of `start`, found in a thread: some segments are read for it, and nothing else of the plan needs it."""
-    doubtful: tuple[int, ...]
+    doubts: Mapping[int, Doubt]
     dropped: Counter[str]
+    remade: Counter[str]
     groups: tuple[GroupOffset, ...]
     has_stale: bool
     """Whether old records follow the end of the log, and entries of them the ends of queues. They stay."""
@@ -79,8 +92,17 @@ class RepairPlan:
     index: IndexShape | None
     """How large index files are; None if nothing tells it."""
     choices: Choices
+    mended: Mapping[str, str]
+    checkpoint_ahead: int
+    before: Before
+    flaws: tuple[str, ...] = ()
     moved: Moved | None = None
     """Where the records of an extract are; None if all stay in their places."""
+
+    @property
+    def renamed(self) -> Mapping[str, str]:
+        """The right name of each segment whose name is wrong."""
+        return renamed_in(self.files)
 
     @property
     def start(self) -> Start:
@@ -90,7 +112,16 @@ class RepairPlan:
     @property
     def is_whole(self) -> bool:
         """Whether nothing is known to be lost."""
-        return not (len(self.filling.placed) or self.filled_bytes or self.corrected or self.doubtful)
+        has_settings = set(self.mended.values()) <= {OLDER}
+        is_log_whole = not (
+            self.lost_messages or self.filled_bytes > self.blank_bytes or self.corrected or self.doubts or self.checkpoint_ahead
+        )
+        return is_log_whole and has_settings and not self.before.is_lost
+
+    @property
+    def doubtful(self) -> tuple[int, ...]:
+        """The offsets of the records that something else in the store contradicts."""
+        return tuple(self.doubts)
 
     @property
     def corrected(self) -> Mapping[int, int]:
@@ -102,7 +133,13 @@ class RepairPlan:
         """Whether anything of the new store differs from the old one. If not, it is a copy."""
         entries = any(queue.lacking for queue in self.survey.queues.values())
         is_complete = self.was_stopped and (self.index is None or bool(index_files(self.files.index)))
-        return not self.is_whole or entries or not is_complete or bool(self.shape.made or self.shape.has_junk)
+        return (
+            not self.is_whole
+            or entries
+            or self.filled_bytes > 0
+            or not is_complete
+            or bool(self.shape.made or self.shape.has_junk or self.flaws)
+        )
 
     @property
     def lost_messages(self) -> int:
@@ -114,6 +151,13 @@ class RepairPlan:
         """How many bytes of the log are made."""
         tail = sum(max(0, self.filling.end - hole.start) for hole in self.shape.holes if hole.is_tail)
         return tail + sum(hole.stop - hole.start for hole in self.shape.holes if not hole.is_tail)
+
+    @cached_property
+    def blank_bytes(self) -> int:
+        """How many of them are the unused ends of segments whose mark is damaged: no message was there."""
+        offsets, shape = self.filling.placed["offset"], self.shape
+        ends = (hole for hole in shape.holes if hole.closes and not ((offsets >= hole.start) & (offsets < hole.stop)).any())
+        return sum(hole.stop - hole.start for hole in ends if was_blank(shape, hole))
 
     @property
     def bytes_to_write(self) -> int:
@@ -139,7 +183,7 @@ class RepairPlan:
 
     def queues(self) -> Iterator[NewQueue]:
         """The queues of the new store."""
-        placed, sizes, times, _ = self.filling
+        placed, sizes, times, *_ = self.filling
         order = np.argsort(placed["queue"], kind="stable")
         bounds = np.searchsorted(placed["queue"][order], np.arange(len(self.lost.queues) + 1))
         for number, key in enumerate(self.lost.queues):
@@ -163,10 +207,9 @@ def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None
     survey = _surveyed(files, old, settings, kept)
     plan = survey.reader.scan.plan()
     log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
-    for key, each in old.all.items():
-        if not settings.choices.topics or key[0] in settings.choices.topics:
-            survey.queues.setdefault(key, Survivors(each))
-    dropped = _drop_deleted(files, survey, old, log_end)
+    for key, each in _chosen(old, settings).items():
+        survey.queues.setdefault(key, Survivors(each))
+    dropped, remade = _drop_deleted(files, survey, old, log_end)
     is_stale = bool(dict(plan.stale).get(files.uri))
     clears = is_stale and is_controlled(files)  # without a controller, a broker would take these records for its own
     shape = shape_of(files, survey, log_end, None if is_stale else named_end(survey, until), clears=clears)
@@ -177,28 +220,67 @@ def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None
     ends_in_loss = bool(plan.lost) or shape.has_junk or shape.bases[-1] in shape.made
     lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
     filling = filled(shape, lost, survey.end)
-    return RepairPlan(
+    for loose in filling.ignored:
+        lost.ends[loose.queue] = loose.first
+    ahead = max(0, max(checkpoint_of(files.uri).times) - survey.last_time)
+    done = RepairPlan(
         files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end, settings),
-        tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale and not clears, _was_stopped(files),
-        index_shape(files, settings.sizes), settings.choices,
+        dict(sorted(survey.doubts.items())), dropped, remade, tuple(groups), is_stale and not clears, _was_stopped(files),
+        index_shape(files, settings.sizes), settings.choices, mended_settings(files.config), ahead,
+        before_log(files, _chosen(old, settings), survey.first_time, survey.last_time, settings.reserved_hours),
     )  # fmt: skip
+    return done if done.changes or settings.choices.topics else replace(done, flaws=flaws_in(files, settings))
+
+
+def _chosen(old: OldQueues, settings: ReadSettings) -> Mapping[tuple[str, int], OldQueue]:
+    """The queues with files; for an extract, those of its topics."""
+    topics = settings.choices.topics
+    return {key: each for key, each in old.all.items() if not topics or key[0] in topics}
 
 
 def _surveyed(files: StoreFiles, old: OldQueues, settings: ReadSettings, kept: KeptKeys | None) -> Survey:
     """Read the log; once more if the topic, queue or queue offset of a record is wrong."""
     survey = Survey(files, old, settings, kept=kept)
     survey.read()
-    if len(wrong := mislabelled(survey.queues, old.all)):
-        survey = Survey(files, old, settings, wrong, kept=kept)
+    decided = _decided(files, survey, old, settings.choices)
+    if len(decided.dropped) or len(decided.doubts) > len(survey.doubts):
+        survey = Survey(files, old, settings, decided, kept=kept)
         survey.read()
     return survey
 
 
+def _decided(files: StoreFiles, survey: Survey, old: OldQueues, choices: Choices) -> Decided:
+    """Which records are left out, and which are contradicted, now that all of the log was read."""
+    queues = survey.reader.queues
+    tagged = np.concatenate([np.empty(0, TAGGED), *survey.tagged])
+    tags = damaged_tags(tagged, {number: old.all[key] for number, key in enumerate(queues) if key in old.all}, [key[0] for key in queues])
+    places = {offset: place for why in survey.placed.values() for offset, *place in why}
+    places |= {offset: [queue, slot] for offset, queue, slot, *_ in tagged[np.isin(tagged["offset"], tags)].tolist()}
+    keys = contradicted_by_index(files, [offset for offset, *_ in survey.placed[KEYS]])
+    flagged = [offset for offset, number, slot in survey.placed[TRANSACTION] if _is_lacked(survey.queues.get(queues[number]), offset, slot)]
+    doubts = dict(survey.doubts)
+    for why, offsets in ((TRANSACTION, flagged), (KEYS, keys.tolist()), (TAG, tags.tolist())):
+        for offset in offsets:
+            number, slot = places[offset]
+            doubts[offset] = Doubt(why, choices.keep_doubtful and why not in ALWAYS_LOST, *queues[number], slot)
+    left_out = [offset for offset in doubts.keys() - survey.doubts.keys() if not doubts[offset].is_kept]
+    return Decided(np.union1d(mislabelled(survey.queues, old.all), np.array(left_out, np.int64)), doubts)
+
+
+def _is_lacked(queue: Survivors | None, offset: int, slot: int) -> bool:
+    """Whether a queue without files lacks just this message between two others."""
+    pairs = () if queue is None else pairwise(queue.runs)
+    return any(before.stop <= slot < after.first and before.last < offset < after.begin for before, after in pairs)
+
+
 def _starting(files: StoreFiles, survey: Survey, end: int, settings: ReadSettings) -> Future[Start]:
-    damage = Damages.of(survey.wrong.damage or survey.reader.run.report.damage)
+    damage: Damages | None = Damages.of(survey.wrong.damage or survey.reader.run.report.damage)
+    if renamed_in(files):  # a broker goes by the names
+        files, damage = as_named(files), None
+        end = dict(settings.scan(files, ("physical_offset",)).plan().ends)[files.uri]
     thread = ThreadPoolExecutor(1)
     try:
-        return thread.submit(answer_for, files, end, settings.reserved_hours, settings.max_read_rate, damage, checksums=True)
+        return thread.submit(answer_for, files, end, settings.reserved_hours, settings.max_read_rate, damage, checksums=damage is not None)
     finally:
         thread.shutdown(wait=False)
 
@@ -215,23 +297,35 @@ def _groups(files: StoreFiles) -> list[GroupOffset]:
         return []
 
 
-def _drop_deleted(files: StoreFiles, survey: Survey, old: OldQueues, end: int) -> Counter[str]:
-    """Forget queues that a broker deleted: their messages must not come back. Returns how many those are, by topic.
+def _drop_deleted(files: StoreFiles, survey: Survey, old: OldQueues, end: int) -> tuple[Counter[str], Counter[str]]:
+    """Forget queues that a broker deleted: their messages must not come back. Returns how many those are, by topic; and how many
+    are in queues that lost their files, and are made again.
 
-    If any queue has files, a queue without them was deleted, unless its broker had not dispatched its messages yet. Brokers up to
-    4.9 delete queues of the half topic with any topic. If no queue has files, the settings decide.
+    If any queue has files, a queue without them was deleted, unless its broker had not dispatched its messages yet, or the settings
+    have the queue. Brokers up to 4.9 delete queues of the half topic with any topic. If no queue has files, the settings decide.
     """
-    dispatched, configured = old.dispatched(end), set(Topics(files.config).names())
-    dropped = Counter[str]()
+    dispatched, topics = old.dispatched(end), Topics(files.config)
+    configured, dropped, made = set(topics.names()), Counter[str](), Counter[str]()
     for key, queue in list(survey.queues.items()):
         if queue.before is not None or not queue.runs:
             continue
-        is_known = key[0] in configured or not configured or kind_of_topic(key[0]) in SYSTEM_KINDS
+        is_known, is_system = key[0] in configured or not configured, kind_of_topic(key[0]) in SYSTEM_KINDS
+        is_gone = bool(old.all) and queue.runs[-1].last <= dispatched
+        is_live = not is_system and key[1] < topics.queues_of(key[0]) and not _was_created_later(key[0], queue, old)
+        count = sum(run.stop - run.first for run in queue.runs)
         # The name comes from the log, and its folder must be one in that of the queues.
-        if not is_known or not is_folder_name(key[0]) or (old.all and queue.runs[-1].last <= dispatched):
-            dropped[key[0]] += sum(run.stop - run.first for run in queue.runs)
+        if not (is_known or is_system) or not is_folder_name(key[0]) or (is_gone and not is_live):
+            dropped[key[0]] += count
             del survey.queues[key]
-    return dropped
+        elif is_gone:
+            made[key[0]] += count
+    return dropped, made
+
+
+def _was_created_later(topic: str, queue: Survivors, old: OldQueues) -> bool:
+    """Whether the other queues of a topic begin after the last message of this one: the topic was deleted and created again."""
+    firsts = [other.first[1] for (name, _), other in old.all.items() if name == topic and other.first is not None]
+    return bool(firsts) and min(firsts) > queue.runs[-1].last
 
 
 _AT_ONCE = 1 << 16

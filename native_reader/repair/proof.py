@@ -12,9 +12,8 @@ import pyarrow as pa
 from native_reader.errors import StoreDamaged
 from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Numbers
-from native_reader.lazy import TableScan
-from native_reader.options import MessageOptions
 from native_reader.records.walk import CHUNK, ReadWalk
+from native_reader.repair.checking import COPIED, findings_in
 from native_reader.repair.comparing import Comparing
 from native_reader.repair.log_shape import Moved
 from native_reader.repair.plan import RepairPlan
@@ -23,14 +22,8 @@ from native_reader.repair.refusals import refusal
 from native_reader.sentences import Said, say
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
-from native_reader.tables import TABLES
-from native_reader.verify.codes import NOTE
 
-_NOT_OURS = (
-    *("time-goes-back", "time-of-first", "queue-missing", "config-damaged", "offset-after-queue", "key-not-covered", "index-time"),
-    "queue-file",
-)
-"""Warnings about what a repair copies as it is."""
+_OTHER_TAG = "entry-tag"
 
 
 class Warned(NamedTuple):
@@ -46,7 +39,7 @@ def prove(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings,
     All rows outside of holes have equal bytes at equal offsets in both stores. The records in the holes end where the next one
     begins, so a reader of the new store finds exactly both.
     """
-    warnings = _check(new, place, settings)
+    warnings = _check(plan, new, place, settings)
     if (differs := comparing.first_difference()) is not None:
         raise refusal("proof", found=f"its bytes differ near offset {differs:,}", path=place)
     if plan.moved is not None:
@@ -56,19 +49,16 @@ def prove(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings,
     return warnings
 
 
-def _check(new: StoreFiles, place: str, settings: ReadSettings) -> list[Warned]:
+def _check(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings) -> list[Warned]:
     warnings = []
-    for batch in TableScan(TABLES["findings"], (new,), MessageOptions(max_read_rate=settings.max_read_rate)).to_batches(
-        settings.jobs, settings.progress
-    ):
-        for row in batch.to_pylist():
-            if row["severity"] == NOTE:
-                continue
-            text = f"{row['code']}: {row['message']}"
-            if row["code"] not in _NOT_OURS:
-                raise refusal("proof", found=text, path=place)
-            found = say(f"found {row['code']}", message=Said.from_json(row["details"]))
-            warnings.append(Warned(text, say("copied with", code=row["code"], found=found)))
+    tags = sum(doubt.is_kept for doubt in plan.doubts.values())  # their entries stay
+    for row in findings_in(new, settings):
+        text = f"{row['code']}: {row['message']}"
+        tags -= row["count"] if row["code"] == _OTHER_TAG else 0
+        if row["code"] not in COPIED and not (row["code"] == _OTHER_TAG and tags >= 0):
+            raise refusal("proof", found=text, path=place)
+        found = say(f"found {row['code']}", message=Said.from_json(row["details"]))
+        warnings.append(Warned(text, say("copied with", code=row["code"], found=found)))
     return warnings
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from native_reader.columns.strings import PaddedBuffer
-from native_reader.layout.record import Mask, Numbers, measure
+from native_reader.layout.record import HEAD, Mask, Numbers, measure
 from native_reader.layout.record import Records as RecordParts
 from native_reader.lazy import Scan
 from native_reader.options import LENIENT, MessageOptions
@@ -56,7 +57,7 @@ class ReadSettings(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Records in log order. `queue`: a number of `MarkedLog.queues`, or -1 for one that brokers put into no queue."""
+    """Records in log order. `queue`: a number of `MarkedLog.queues`; if brokers put it into no queue, that number after `held_back`."""
 
     offset: Numbers
     size: Numbers
@@ -67,6 +68,8 @@ class Records(NamedTuple):
     code: Numbers
     by_time: Mask
     """Whether the code is a delivery time, which follows from the broker's settings."""
+    doubt: NDArray[np.int8]
+    """What contradicts it: a number of `doubts.WHY`."""
 
     def where(self, which: Mask | Numbers | slice) -> Records:
         """Only these records."""
@@ -79,8 +82,31 @@ class Records(NamedTuple):
 
 def record_at(files: StoreFiles, offset: int, size: int) -> tuple[bytes, RecordParts]:
     """The bytes of one whole record, and the places of its parts."""
+    content, records, _ = piece_at(files, offset, size)
+    return content, records
+
+
+def size_at(files: StoreFiles, offset: int) -> int:
+    """The size that a record says it has."""
+    segment = files.segment_at(offset)
+    assert segment is not None
+    with storage_of(segment.uri).open(segment.uri) as file:
+        return int(file.read_array(offset - segment.base, HEAD, 1)["size"][0])
+
+
+def piece_at(files: StoreFiles, offset: int, size: int) -> tuple[bytes, RecordParts, bool]:
+    """Some bytes, the places of the parts of the record in them, and whether they are a whole record."""
     segment = files.segment_at(offset)
     assert segment is not None
     with storage_of(segment.uri).open(segment.uri) as file:
         (content,) = file.read_ranges([(offset - segment.base, size)])
-    return content, measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), offset)[0]
+    records, valid = measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), offset)
+    return content, records, bool(valid[0])
+
+
+_Number = TypeVar("_Number", int, Numbers)
+
+
+def held_back(queue: _Number) -> _Number:
+    """Numbers of queues as those of records that brokers put into none, and back: below 0. -1 is no queue at all."""
+    return -2 - queue

@@ -17,6 +17,7 @@ from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import DLEDGER, UNFINISHED, StoreFiles, is_live
+from native_reader.storage.strays import rename_command, unpack_command
 
 _LOCAL = "file://"
 _PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
@@ -41,7 +42,8 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
         raise refusal("dledger", store=files.uri)
     packed = [each.uri for each in files.segments if each.is_packed] + list(files.strays)
     if packed:
-        raise refusal("packed", name=packed[0])
+        name = packed[0].rpartition("/")[2]
+        raise refusal("packed", name=packed[0], command=unpack_command(name) or rename_command(name))
     if len(directories := {each.directory for each in files.segments}) > 1:
         raise refusal("directories", count=len(directories))
     for database in databases_of(files):

@@ -10,10 +10,12 @@ from typing import Any
 from native_reader.errors import ExportError, StoreError
 from native_reader.export.target import Target
 from native_reader.markdown import lines_of
+from native_reader.records.damages import NO_DAMAGE
 from native_reader.repair import disk
 from native_reader.repair.comparing import Comparing, Copies
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.moved import moved_plan
+from native_reader.repair.named import rightly_named
 from native_reader.repair.page import facts_of, page_of
 from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import Warned, prove
@@ -22,6 +24,7 @@ from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
 from native_reader.repair.write import LOG, PAGES, indexes_tags, write_store
 from native_reader.sentences import ENGLISH, Said
+from native_reader.start import BUT, YES, Start, answer_for
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import UNFINISHED, StoreFiles
 from native_reader.text import size_of
@@ -35,6 +38,7 @@ class Repaired:
         plan: What survived, what was lost, and what the new store holds.
         path: The new store; None if only the plan was made.
         warnings: What the check of the new store says about files that were copied as they are.
+        start: Whether a broker may be started on the new store; None if only the plan was made.
 
     Examples:
         >>> repaired = rmqstore.open("damaged").repair("repaired")
@@ -49,11 +53,12 @@ class Repaired:
     warnings: tuple[str, ...] = ()
     said: tuple[Said, ...] = field(default=(), repr=False)
     """The warnings as the page says them."""
+    start: Start | None = None
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is known to be lost."""
-        return self.plan.is_whole
+        """Whether nothing is known to be lost, and a broker may be started on the new store, if it was written."""
+        return self.plan.is_whole and (self.start is None or self.start.outcome in (YES, BUT))
 
     @property
     def page(self) -> str | None:
@@ -66,15 +71,16 @@ class Repaired:
         Args:
             language: `en` or `zh`.
         """
-        yield from lines_of(page_of(self.plan, self.path, self.said), language)
+        yield from lines_of(page_of(self.plan, self.path, self.said, self.start), language)
 
     def to_dict(self) -> dict[str, Any]:
         """Build the content of `repair.json`."""
-        return facts_of(self.plan, self.warnings)
+        return facts_of(self.plan, self.warnings, self.start)
 
 
 def repair(files: StoreFiles, path: LocalPath, settings: ReadSettings, *, dry_run: bool = False, language: str = ENGLISH) -> Repaired:
     """Write a new store to the folder `path`. `Store.repair` says more."""
+    files = rightly_named(files)
     folder = Target(path, (files,))
     place = disk.real_path(folder.path)
     unfinished = Target(place + UNFINISHED, (files,))
@@ -99,7 +105,9 @@ def _written(files: StoreFiles, unfinished: Target, path: str, settings: ReadSet
                 disk.remove(unfinished.path)
                 raise
             new = write_store(plan, unfinished.path, copies, kept, comparing)
-            done = Repaired(plan, path, *_warnings(prove(plan, new, unfinished.path, settings, comparing)))
+            warnings = _warnings(prove(plan, new, unfinished.path, settings, comparing))
+            start = answer_for(new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True)
+            done = Repaired(plan, path, *warnings, start)
             unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
             background.finish()
         unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(language))

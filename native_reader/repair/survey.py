@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,10 +13,11 @@ from native_reader.layout.bodies import decompress
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.layout.record import COMPRESSED, Mask, Numbers
 from native_reader.records.damages import CHECKSUM, NO_DAMAGE, Damages
+from native_reader.repair.doubts import ALWAYS_LOST, KEYS, MAYBE_TEXT, TAGGED, TEXT, TRANSACTION, WHY, ZEROS, Doubt
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.marked import MarkedLog
 from native_reader.repair.old_queues import OldQueue, OldQueues
-from native_reader.repair.records import ReadSettings, Records, record_at
+from native_reader.repair.records import ReadSettings, Records, held_back, record_at
 from native_reader.repair.refusals import refusal
 from native_reader.storage.store import StoreFiles
 from native_reader.writing.records import crc_of
@@ -84,6 +85,16 @@ Sink = Callable[[tuple[str, int], NDArray[np.void]], object]
 """Takes entries that a queue lacks, in the order of their slots."""
 
 
+class Decided(NamedTuple):
+    """What follows from an earlier pass: records that are left out, and all that are contradicted."""
+
+    dropped: Numbers
+    doubts: Mapping[int, Doubt]
+
+
+UNDECIDED = Decided(np.empty(0, np.int64), {})
+
+
 class Uncovered(NamedTuple):
     """Bytes `[start, stop)` between whole records: damage, the blanks of segments, or both. `time`: of the record before, or after."""
 
@@ -111,8 +122,6 @@ class Survivors:
     wanted: list[NDArray[np.void]] = field(default_factory=list)
     lacking: int = 0
     """How many entries must be written: those of `wanted`, if they are in memory."""
-    corrected: int = 0
-    """Entries that name the right record with a wrong tags code."""
 
     def keep_from(self, run: int) -> None:
         """Forget the messages before a run."""
@@ -124,7 +133,7 @@ class Survivors:
 class Survey:
     """What survived.
 
-    `dropped`: records that count as lost. `kept`: gets the keys. `sink`: gets the entries that queues lack, which are then not kept.
+    `decided`: of an earlier pass. `kept`: gets the keys. `sink`: gets the entries that queues lack, which are then not kept.
     """
 
     def __init__(
@@ -132,7 +141,7 @@ class Survey:
         files: StoreFiles,
         old: OldQueues,
         settings: ReadSettings,
-        dropped: Numbers = NONE.dropped,
+        decided: Decided = UNDECIDED,
         *,
         kept: KeptKeys | None = None,
         sink: Sink | None = None,
@@ -140,13 +149,17 @@ class Survey:
         self._files, self._old, self._settings = files, old, settings
         self._sink, self._held = sink, 0
         self.wrong = wrong_checksums(files, settings) if settings.choices.crc == "fix" else NONE
-        self._dropped = np.union1d(self.wrong.dropped, dropped)
+        self._decided, self._dropped = decided, np.union1d(self.wrong.dropped, decided.dropped)
         self._keeps_doubtful, self._topics = settings.choices.keep_doubtful, settings.choices.topics
         self.reader = MarkedLog(files, settings, kept)
         self.queues: dict[tuple[str, int], Survivors] = {}
         self.uncovered: list[Uncovered] = []
-        self.doubtful: list[int] = []
-        """Offsets of records whose properties are lost: a page of zeros, for example, which no checksum covers. A choice keeps them."""
+        self.doubts: dict[int, Doubt] = dict(decided.doubts)
+        """Records that something contradicts, by offset."""
+        self.tagged: list[NDArray[np.void]] = []
+        """Records whose entries have other tags."""
+        self.placed: dict[str, list[tuple[int, int, int]]] = {KEYS: [], TRANSACTION: []}
+        """Offset, queue and queue offset of records that the index contradicts; and of open transactions in queues without files."""
         self.messages = self._runs = 0
         self.first_time = self.last_time = 0
         self.end = files.min_offset
@@ -156,11 +169,11 @@ class Survey:
         """Read the log."""
         for batch in self.reader.batches():
             records = self._chosen(batch.but(np.isin(batch.offset, self._dropped)))
+            records = records.but(self._is_lost_by_itself(records))
             records = records.but(self._ends_in_zeros(records))
             order = _by_queue(records.queue)
             is_doubtful = np.zeros(len(order), np.bool_)
             is_doubtful[order] = self._doubtful(records.where(order))
-            self.doubtful += records.offset[is_doubtful].tolist()
             self._cover(records.but(is_doubtful))
         if not self.messages:
             raise refusal("no record", store=self._files.uri)
@@ -170,7 +183,27 @@ class Survey:
         if not self._topics:
             return records
         numbers = [number for number, (topic, _) in enumerate(self.reader.queues) if topic in self._topics]
+        numbers += held_back(np.array(numbers, np.int64)).tolist()
         return records._replace(queue=np.where(np.isin(records.queue, numbers), records.queue, -1))
+
+    def _is_lost_by_itself(self, records: Records) -> Mask:
+        """Which records are left out because of what they show by themselves, or because damage follows."""
+        found = np.zeros(len(records.offset), np.bool_)
+        precedes_hole = np.append(records.offset[1:] != (records.offset + records.size)[:-1], False)
+        for row in np.flatnonzero((records.doubt > 0) & (records.queue != -1)).tolist():
+            why = WHY[int(records.doubt[row])]
+            if why == KEYS:
+                self.placed[KEYS].append(_place_of(records, row))
+            elif why != MAYBE_TEXT or precedes_hole[row]:
+                found[row] = self._doubt(records, row, TEXT if why == MAYBE_TEXT else why)
+        return found
+
+    def _doubt(self, records: Records, row: int, why: str) -> bool:
+        """Note that a record is contradicted. Returns whether it is left out."""
+        is_kept = self._keeps_doubtful and why not in ALWAYS_LOST
+        offset, number, slot = _place_of(records, row)
+        self.doubts[offset] = Doubt(why, is_kept, *self.reader.queues[number], slot)
+        return not is_kept
 
     def _ends_in_zeros(self, records: Records) -> Mask:
         """Which records are left out because their properties are lost, of those before a hole.
@@ -181,9 +214,9 @@ class Survey:
         is_last = np.append(records.offset[1:] != (records.offset + records.size)[:-1], True)
         is_last &= (records.queue >= 0) | (not self._topics)
         for row in np.flatnonzero(is_last).tolist():
-            found[row] = self._properties(int(records.offset[row]), int(records.size[row])).endswith(b"\0")
-        self.doubtful += records.offset[found].tolist()
-        return found & (not self._keeps_doubtful)
+            if self._properties(int(records.offset[row]), int(records.size[row])).endswith(b"\0"):
+                found[row] = records.queue[row] == -1 or self._doubt(records, row, ZEROS)
+        return found
 
     def _doubtful(self, records: Records) -> Mask:
         """Compare records with the entries of their queues. Returns which are doubtful. `records`: queue by queue."""
@@ -192,7 +225,21 @@ class Survey:
             number = int(records.queue[begin])
             if number >= 0:
                 is_doubtful[begin:stop] = self._compare(self.reader.queues[number], records.where(slice(begin, stop)))
+            elif number < -1:
+                is_doubtful[begin:stop] = self._is_named(self.reader.queues[held_back(number)], records.where(slice(begin, stop)))
         return is_doubtful
+
+    def _is_named(self, key: tuple[str, int], records: Records) -> Mask:
+        """Which of these records, that brokers put into no queue, the entry in their slot names: their flags are not what was written."""
+        queue, found = self._old.all.get(key), np.zeros(len(records.slot), np.bool_)
+        for row, slot in enumerate(records.slot.tolist()):
+            if queue is None:
+                self.placed[TRANSACTION].append(_place_of(records, row))
+                continue
+            entry = queue.read(slot, slot + 1)[0]
+            if (entry["offset"], entry["size"]) == (records.offset[row], records.size[row]):
+                found[row] = self._doubt(records, row, TRANSACTION)
+        return found
 
     def _compare(self, key: tuple[str, int], records: Records) -> Mask:
         """Compare the records of one queue with its entries. Returns which are doubtful."""
@@ -214,7 +261,7 @@ class Survey:
             run, first = records.where(slice(begin, stop)), int(records.slot[begin])
             count = stop - begin
             entries = np.zeros(count, QUEUE_ENTRY) if queue.before is None else queue.before.read(first, first + count)
-            wanted = self._wanted(queue, run, entries)
+            wanted = self._wanted(run, entries)
             is_lost = is_doubtful[begin:stop] = wanted < 0
             for part in np.split(np.arange(count), np.flatnonzero(np.diff(is_lost)) + 1) if is_lost.any() else (np.arange(count),):
                 if not is_lost[part[0]]:
@@ -249,19 +296,25 @@ class Survey:
             if runs:
                 sink(key, entries[entries["entry"]["offset"] >= runs[0].begin])
 
-        Survey(self._files, self._old, self._settings._replace(progress=False), self._dropped, sink=wanted).read()
+        Survey(self._files, self._old, self._settings._replace(progress=False), self._decided, sink=wanted).read()
 
-    def _wanted(self, queue: Survivors, records: Records, entries: NDArray[np.void]) -> NDArray[np.int8]:
-        """For each record: 0 if its entry is right, 1 if it must be written, -1 if the record is doubtful."""
+    def _wanted(self, records: Records, entries: NDArray[np.void]) -> NDArray[np.int8]:
+        """For each record: 0 if its entry stays, 1 if it must be written, -1 if the record is left out.
+
+        The entry of a doubtful record that is kept stays: it shows what the record was.
+        """
         names = (entries["offset"] == records.offset) & (entries["size"] == records.size)
         wrong = names & ~records.by_time & (entries["tags_code"] != records.code)
         wanted: NDArray[np.int8] = (~names).astype(np.int8)
         for row in np.flatnonzero(wrong).tolist():
-            is_torn = b"\0" in self._properties(int(records.offset[row]), int(records.size[row]))
-            wanted[row] = -1 if is_torn and not self._keeps_doubtful else 1
-            queue.corrected += not is_torn
-            if is_torn and self._keeps_doubtful:
-                self.doubtful.append(int(records.offset[row]))
+            offset = int(records.offset[row])
+            if offset in self.doubts:
+                continue
+            if b"\0" in self._properties(offset, int(records.size[row])):
+                wanted[row] = -self._doubt(records, row, ZEROS)
+            else:
+                wanted[row] = 1
+                self.tagged.append(_tagged(records, row, entries))
         return wanted
 
     def _properties(self, offset: int, size: int) -> bytes:
@@ -308,6 +361,16 @@ def _pieces(numbers: Numbers, step: int) -> Iterator[tuple[int, int]]:
     bounds = (np.flatnonzero(np.diff(numbers) != step) + 1).tolist()
     if len(numbers):
         yield from zip([0, *bounds], [*bounds, len(numbers)], strict=True)
+
+
+def _place_of(records: Records, row: int) -> tuple[int, int, int]:
+    """The offset of a record, the number of its queue, and its queue offset."""
+    number = int(records.queue[row])
+    return int(records.offset[row]), number if number >= 0 else held_back(number), int(records.slot[row])
+
+
+def _tagged(records: Records, row: int, entries: NDArray[np.void]) -> NDArray[np.void]:
+    return np.array([(*_place_of(records, row), int(records.code[row]), int(entries["tags_code"][row]))], TAGGED)
 
 
 def _entries(records: Records) -> NDArray[np.void]:

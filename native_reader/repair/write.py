@@ -21,6 +21,7 @@ from native_reader.repair.moved import content_of_segment, write_settings
 from native_reader.repair.old_queues import WIDTH
 from native_reader.repair.plan import NewQueue, RepairPlan
 from native_reader.repair.refused import CONTROLLER
+from native_reader.repair.settings import copy_settings
 from native_reader.sides.queues import QueueFile
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
@@ -190,9 +191,7 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
     for name, _ in disk.files_below(root, (*_MADE, CONTROLLER)):
         disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
     if plan.files.config is not None:
-        config = local_path(plan.files.config)
-        for name, _ in disk.files_below(config):
-            disk.copy(disk.path_in(config, name), disk.path_in(folder, CONFIG, name))
+        copy_settings(plan.files.config, disk.path_in(folder, CONFIG), plan.mended, plan.lost.queues)
 
 
 def indexes_tags(files: StoreFiles) -> bool:

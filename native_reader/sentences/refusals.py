@@ -62,8 +62,8 @@ REFUSALS = {
         f"日志分布在 {{count}} 个目录中。请把所有 commitlog 文件移到一个目录，并用 {option_name('store_path_commit_log')} 指定它",
     ),
     "refused packed": (
-        "{name} is packed or renamed. Unpack it first: a broker reads plain segments only",
-        "{name} 被压缩或改名。请先解压：broker 只读取普通的 commitlog 文件",
+        "{name} is packed or renamed, and a broker reads plain segments only. Restore it first, in its directory: {command}",
+        "{name} 被压缩或改名，而 broker 只读取普通的 commitlog 文件。请先在其目录中恢复它：{command}",
     ),
     "refused segment sizes": (
         "segment {name} has {size:,} bytes, and others begin {expected:,} bytes apart. Move it away, or correct its name",
@@ -105,6 +105,12 @@ REFUSALS = {
     "refused no room": (
         f"{{size:,}} damaged bytes at offset {{offset:,}} have no room for a record in the place of the one that was lost. {_RESCUE[0]}",
         f"偏移量 {{offset:,}} 处损坏的 {{size:,}} 字节放不下代替丢失消息的记录。{_RESCUE[1]}",
+    ),
+    "refused no place": (
+        "queue {queue} of '{topic}' lacks {count:,} {count:message|messages} from queue offset {first:,} on, and the {size:,} damaged "
+        f"bytes after offset {{offset:,}} between its neighbours have no room for {{count:it|them}}. {_RESCUE[0]}",
+        f"'{{topic}}' 的队列 {{queue}} 从队列位点 {{first:,}} 起缺少 {{count:,}} 条消息，而偏移量 {{offset:,}} 之后、"
+        f"其相邻消息之间损坏的 {{size:,}} 字节放不下它们。{_RESCUE[1]}",
     ),
     "refused lost kind": (
         f"a lost message was in '{{topic}}', and no broker has shown yet that it runs on with a placeholder there. {_RESCUE[0]}",

@@ -36,17 +36,39 @@ REPAIR = {
         "{messages:,} {messages:message|messages}. In the place of each is a placeholder, so that all others keep their offsets.",
         "{messages:,} 条消息。每条原来的位置都有一条占位消息，因此其他消息的位点不变。",
     ),
-    "result doubtful": ("Without properties:", "缺少属性："),
+    "result doubtful": ("Doubtful:", "存疑："),
     "doubtful kept": (
-        "{messages:,} {messages:message|messages}, kept: tags and keys are gone.",
-        "{messages:,} 条消息，已保留：tag 和 key 已丢失。",
+        (
+            "{messages:,} {messages:message|messages}, kept as on the disk, with {messages:its queue entry|their queue entries}. Consumers "
+            "may not get it, or get it with a wrong tag or key."
+        ),
+        "{messages:,} 条消息，连同其队列条目按磁盘上的内容保留。消费者可能收不到它们，或收到错误的 tag 或 key。",
     ),
     "doubtful lost": (
         (
-            "{messages:,} {messages:message|messages}, counted as lost: tags and keys are gone. `rmqstore rescue` saves them, and "
-            "`--keep-doubtful` keeps them."
+            "{messages:,} {messages:message|messages}, counted as lost: something else in the store contradicts them. `rmqstore rescue` "
+            "saves those that can be read, and `--keep-doubtful` keeps those whose tags or keys are in doubt."
         ),
-        "{messages:,} 条消息，按丢失处理：tag 和 key 已丢失。`rmqstore rescue` 会保存它们，`--keep-doubtful` 会保留它们。",
+        (
+            "{messages:,} 条消息，按丢失处理：存储中的其他内容与它们矛盾。`rmqstore rescue` 会保存其中可读的消息，"
+            "`--keep-doubtful` 会保留 tag 或 key 存疑的消息。"
+        ),
+    ),
+    "title doubtful": ("Doubtful messages", "存疑的消息"),
+    "column slot": ("queue offset", "队列位点"),
+    "column contradiction": ("what contradicts it", "与其矛盾的内容"),
+    "column result": ("result", "处理"),
+    "kept": ("kept", "保留"),
+    "left": ("counted as lost", "按丢失处理"),
+    "why body": ("it is marked as compressed, and its body cannot be decompressed", "标记为已压缩，但消息体无法解压"),
+    "why packed": ("it is marked as not compressed, and its body is compressed", "标记为未压缩，但消息体是压缩的"),
+    "why text": ("its properties are not text", "消息属性不是文本"),
+    "why keys": ("the index has keys for it that it does not have", "索引中有指向它的 key，而它没有这些 key"),
+    "why tag": ("its queue entry has the hash of another tag", "队列条目中是另一个 tag 的哈希值"),
+    "why zeros": ("its properties contain zeros", "消息属性中有零字节"),
+    "why transaction": (
+        "it is marked as an open or rolled back transaction, and is in an ordinary queue",
+        "标记为未提交或已回滚的事务消息，但它在普通队列中",
     ),
     "result corrected": ("With another checksum:", "校验和已改写："),
     "page corrected": (
@@ -63,6 +85,87 @@ REPAIR = {
     "left out": (
         "messages whose topic or queue was deleted. They are in the log, and in no queue: {topics}.",
         "topic 或队列已被删除的消息。它们在日志中，但不在任何队列中：{topics}。",
+    ),
+    "result remade": ("Queues made again:", "重建的队列："),
+    "remade": (
+        "the files of their queues are missing, and `topics.json` has these topics. Messages made from the log: {topics}.",
+        "这些 topic 的队列文件缺失，但 `topics.json` 中有这些 topic。由日志重建的消息数：{topics}。",
+    ),
+    "the new store": ("the new store", "新的存储"),
+    "result before": ("Before the log:", "commitlog 之前："),
+    "removed before": (
+        (
+            "{messages:,} {messages:message|messages} that queues name, in segments before offset {begin:,}: lost. Those files are "
+            "missing, and too young to expire after {hours:,} hours (fileReservedTime). Look for them, and repair again. If the broker "
+            "keeps files for fewer hours, name its configuration."
+        ),
+        (
+            "队列所指的 {messages:,} 条消息位于偏移量 {begin:,} 之前的 commitlog 文件中：已丢失。这些文件缺失，而按 {hours:,} 小时"
+            "（fileReservedTime）它们尚未过期。请找回这些文件，再次修复。如果 broker 的保留时间更短，请指定其配置。"
+        ),
+    ),
+    "expired before": (
+        (
+            "{messages:,} {messages:message|messages} that queues name, in segments before offset {begin:,}. Those files are missing, and "
+            "can have expired after {hours:,} hours (fileReservedTime)."
+        ),
+        (
+            "队列所指的 {messages:,} 条消息位于偏移量 {begin:,} 之前的 commitlog 文件中。这些文件缺失，"
+            "可能已在 {hours:,} 小时（fileReservedTime）后过期。"
+        ),
+    ),
+    "result ends": ("Ends of segments:", "文件末尾的填充："),
+    "ends": (
+        "{size}: the mark of the unused end of a segment is damaged, and was made again. No queue names a message there.",
+        "{size}：commitlog 文件末尾填充的标记已损坏，已重新写入。没有队列指向那里的消息。",
+    ),
+    "result renamed": ("Wrong name:", "文件名错误："),
+    "renamed": (
+        "segment `{name}` is `{right}`: each of its records says so. It has that name in the new store.",
+        "commitlog 文件 `{name}` 实为 `{right}`：其中每条记录都如此说明。在新的存储中它使用该文件名。",
+    ),
+    "result checkpoint": ("Checkpoint:", "checkpoint 文件："),
+    "checkpoint later than log": (
+        (
+            "it is {milliseconds:,} ms later than the last message, and was made again. Either messages after that one are lost, or it is "
+            "of another log."
+        ),
+        "它比最后一条消息晚 {milliseconds:,} 毫秒，已重新生成。要么其后的消息已丢失，要么它不属于此 commitlog。",
+    ),
+    "result flaws": ("Made again:", "重新生成："),
+    "flaws": (
+        "index and checkpoint, because the check of the damaged store found: {codes}.",
+        "索引和 checkpoint，因为检查损坏的存储时发现：{codes}。",
+    ),
+    "result settings": ("Settings:", "配置："),
+    "settings older": (
+        "`{file}` is missing or damaged. Its backup, which is older, takes its place.",
+        "`{file}` 缺失或已损坏。由较旧的备份代替。",
+    ),
+    "settings derived": (
+        (
+            "`{file}` and its backup are damaged. Made from the queues: each topic can be read and written, and has as many queues "
+            "as there are here. Check types, permissions and numbers of queues before you reconnect clients, or restore it from a backup."
+        ),
+        (
+            "`{file}` 及其备份已损坏，已由队列生成：每个 topic 可读可写，队列数与这里的相同。恢复客户端连接之前，"
+            "请检查类型、权限和队列数，或用备份恢复该文件。"
+        ),
+    ),
+    "settings left out": (
+        "`{file}` and its backup are damaged, and are not in the new store: a broker would not start. Restore them from a backup.",
+        "`{file}` 及其备份已损坏，未放入新的存储，否则 broker 无法启动。请用备份恢复。",
+    ),
+    "result passed": ("Group after the end:", "超出末尾的消费组："),
+    "passed": (
+        (
+            "a group has the offset {committed:,} in queue {queue} of {topic}, which ends at {end:,}. The damaged bytes have no room for "
+            "the messages between. Either they are lost, or the offset is wrong."
+        ),
+        (
+            "某个消费组在 {topic} 的队列 {queue} 中的位点是 {committed:,}，而该队列的末尾是 {end:,}。损坏的字节容不下其间的消息："
+            "要么它们已丢失，要么该位点有误。"
+        ),
     ),
     "topic with count": ("{topic} {count:,}", "{topic} {count:,}"),
     "result keys": ("Keys:", "Key："),

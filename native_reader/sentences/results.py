@@ -27,15 +27,27 @@ RESULTS = {
         "{messages:,} {messages:message|messages} kept with a changed body and another checksum",
         "{messages:,} 条消息的消息体已改变，仍然保留，并改写了校验和",
     ),
-    "without properties": (
-        "{messages:,} {messages:message|messages} kept without tags and keys",
-        "{messages:,} 条消息没有 tag 和 key，仍然保留",
+    "doubtful kept on disk": (
+        "{messages:,} doubtful {messages:message|messages} kept, with {messages:its queue entry|their queue entries}",
+        "{messages:,} 条存疑的消息连同其队列条目保留",
+    ),
+    "doubtful left out": (
+        "{messages:,} doubtful {messages:message|messages} counted as lost",
+        "{messages:,} 条存疑的消息按丢失处理",
+    ),
+    "lost before": (
+        "{messages:,} {messages:message|messages} lost with segments that are missing before the log; they were too young to expire",
+        "丢失了 {messages:,} 条消息：它们所在的 commitlog 文件缺失，且尚未过期",
     ),
     "replaced": (
         "{messages:,} {messages:message|messages} lost; a placeholder is in the place of each",
         "丢失了 {messages:,} 条消息；每条消息的位置上都有一条占位消息",
     ),
     "only planned": ("this is the plan: nothing was written", "这是计划：没有写入任何内容"),
+    "new store does not start": (
+        "the new store was written and checked, but a broker does not start on it; see {page}",
+        "新的存储已写好，校验通过，但 broker 无法在其上启动；详见 {page}",
+    ),
     "new store": ("the new store is complete and was checked; see {page}", "新的存储已写好，校验通过；详见 {page}"),
 }
 DISK = {

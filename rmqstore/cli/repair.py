@@ -34,7 +34,9 @@ CHOICES = (
         default="drop",
         help="A message whose body has a wrong checksum: drop it, or keep its changed body and fix the checksum.  [default: drop]",
     ),
-    click.option("--keep-doubtful", is_flag=True, help="Keep messages whose tags and keys are lost."),
+    click.option(
+        "--keep-doubtful", is_flag=True, help="Keep messages whose tags or keys are lost or contradicted by their queue or the index."
+    ),
     click.option("--single", is_flag=True, help="Also repair the store of a broker with a controller, for a master without any."),
 )
 

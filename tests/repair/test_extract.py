@@ -121,7 +121,9 @@ def test_an_extract_of_a_damaged_store(plain: Path, tmp_path: Path, damage: Any)
     (tmp_path / "broker.conf").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     store = nr.open(plain, broker_conf=str(tmp_path / "broker.conf"))
     done, repaired = store.extract(tmp_path / "new", "Plain"), store.repair(tmp_path / "repaired")
-    assert rows(tmp_path / "new", "Plain", access="scan") == rows(plain, "Plain", access="scan")
+    doubtful = [(doubt.queue_id, doubt.queue_offset) for doubt in done.plan.doubts.values() if doubt.topic == "Plain"]
+    whole = [row for row in rows(plain, "Plain", access="scan") if (row["queue_id"], row["queue_offset"]) not in doubtful]
+    assert rows(tmp_path / "new", "Plain", access="scan") == whole
     assert done.plan.lost_messages == repaired.plan.lost_messages
     assert findings(tmp_path / "new") == []
     ends = [
@@ -183,8 +185,9 @@ def test_a_topic_without_messages(kinds: Path, tmp_path: Path) -> None:
 def test_the_command_and_its_page(kinds: Path, tmp_path: Path) -> None:
     ended = run("extract", kinds, tmp_path / "new", "--topic", "Plain", "-t", "Odd")
     assert (ended.code, ended.out) == (0, "")
-    assert ended.err.splitlines()[-2:] == [
+    assert ended.err.splitlines()[-3:] == [
         "51 messages copied",
+        "Is it safe to start a broker on the new store? yes",
         f"the new store is complete and was checked; see {tmp_path / 'new' / 'extract.md'}",
     ]
     page = (tmp_path / "new" / "extract.md").read_text()

@@ -46,28 +46,20 @@ def test_a_path_is_shown_as_it_is_and_ends_no_code(path: str, shown: str) -> Non
     assert list(lines_of(page, "en"))[2] == f"The store, which was only read: {shown}."
 
 
-@pytest.mark.parametrize(
-    ("content", "english", "chinese"),
-    [
-        (None, "is missing; its .bak can be read", "缺失；其 .bak 可读"),
-        (b"", "is empty; its .bak can be read", "为空；其 .bak 可读"),
-        (b"{]", "is not JSON at byte 1", "第 1 字节处不是 JSON"),
-        (b"[]", "expected an object, not a list", "应为对象，实际是列表"),
-        (b"{}", "expected the key 'filterDataByTopic'", "缺少键 'filterDataByTopic'"),
-    ],
-)
-def test_a_settings_file_without_use_has_a_line(tmp_path: Path, content: bytes | None, english: str, chinese: str) -> None:
-    """A broker that is killed while it writes one leaves only its backup."""
+@pytest.mark.parametrize("content", [None, b"", b"{]", b"[]", b"{}"])
+def test_a_settings_file_without_use_has_a_line(tmp_path: Path, content: bytes | None) -> None:
+    """A broker that is killed while it writes one leaves only its backup, which the new store then has in its place."""
     store = unpack("5.5.0-killed", tmp_path, STORES).root
     wrong_magic(store, Random(1))
     settings = store / "config" / "consumerFilter.json"
-    settings.with_name("consumerFilter.json.bak").write_bytes(b'{"filterDataByTopic":{}}')
+    backup = b'{"filterDataByTopic":{}}'
+    settings.with_name("consumerFilter.json.bak").write_bytes(backup)
     settings.unlink(missing_ok=True)
     if content is not None:
         settings.write_bytes(content)
-    for language, expected in (("en", english), ("zh", chinese)):
+    for language, expected in (("en", "Its backup, which is older, takes its place."), ("zh", "由较旧的备份代替。")):
         ended = run("repair", store, tmp_path / language, "--lang", language)
         assert ended.code == 1, ended.err
-        lines = (tmp_path / language / "repair.md").read_text(encoding="utf-8").splitlines()
-        (line,) = (each for each in lines if each.startswith("- `config-damaged`"))
-        assert expected in line
+        (line,) = (each for each in (tmp_path / language / "repair.md").read_text(encoding="utf-8").splitlines() if expected in each)
+        assert "`consumerFilter.json`" in line
+        assert (tmp_path / language / "config" / "consumerFilter.json").read_bytes() == backup

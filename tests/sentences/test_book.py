@@ -30,7 +30,7 @@ SAME_IN_BOTH |= {"label commitlog", "label rocksdb", "and lost"}
 """Without a word of Chinese: names that its readers use as they are."""
 MADE_OF_NAMES = ("code ", "advice ", "found ", "reason ", "kind ", "severity ", "start ", "title ", "column ", "result ", "file ")
 MADE_OF_NAMES += ("bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ", "state ")
-MADE_OF_NAMES += ("account some ", "account ", "witness ")
+MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ")
 """Prefixes that code puts before a name."""
 
 

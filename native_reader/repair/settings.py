@@ -1,0 +1,54 @@
+"""The settings of the new store: copied, apart from files that a broker cannot load."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from native_reader.broker.config_files import BACKUP, Settings, settings_files
+from native_reader.broker.databases import has_settings
+from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.repair import disk
+from native_reader.storage.local import local_path
+
+OLDER, DERIVED, LEFT_OUT = "older", "derived", "left out"
+"""The backup takes the place of a file; it is made from the queues; it is not in the new store."""
+_TOPICS = "topics.json"
+
+
+def mended_settings(config: str | None) -> Mapping[str, str]:
+    """By name of a file that a broker does not load: what takes its place."""
+    if config is None or has_settings(config):
+        return {}
+    states = dict(settings_files(config))
+    found = {name: OLDER for name, state in states.items() if state is Settings.OLD}
+    found |= {name: LEFT_OUT for name, state in states.items() if state is Settings.REFUSED}
+    if states.get(_TOPICS) in (Settings.REFUSED, Settings.LOST):
+        found[_TOPICS] = DERIVED
+    return found
+
+
+def copy_settings(config: str, folder: str, mended: Mapping[str, str], queues: Iterable[tuple[str, int]]) -> None:
+    """Copy the files of a directory of settings. `queues`: those of the new store, of which the settings of topics can be made."""
+    source = local_path(config)
+    for name, _ in disk.files_below(source):
+        what = mended.get(name.removesuffix(BACKUP))
+        if what is None or (what == OLDER and name.endswith(BACKUP)):
+            disk.copy(disk.path_in(source, name), disk.path_in(folder, name))
+    for name, what in mended.items():
+        if what == OLDER:
+            disk.copy(disk.path_in(source, name + BACKUP), disk.path_in(folder, name))
+        elif what == DERIVED:
+            content = json.dumps({"dataVersion": {"counter": 1, "timestamp": 0}, "topicConfigTable": _topics(queues)}, indent=1).encode()
+            with disk.changed(disk.path_in(folder, name), len(content)) as file:
+                disk.put(file, 0, content)
+
+
+def _topics(queues: Iterable[tuple[str, int]]) -> dict[str, dict[str, object]]:
+    """The settings of users' topics with as many queues as there are: a broker makes its own topics again."""
+    counts: dict[str, int] = {}
+    for topic, queue_id in queues:
+        if kind_of_topic(topic) not in SYSTEM_KINDS:
+            counts[topic] = max(counts.get(topic, 0), queue_id + 1)
+    kept = {"perm": 6, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False}
+    return {topic: {"topicName": topic, "readQueueNums": n, "writeQueueNums": n, **kept} for topic, n in sorted(counts.items())}

@@ -1,0 +1,170 @@
+"""Damage beside the records: queues, the index, the checkpoint, settings, names of files and the first segment."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+from pathlib import Path
+from random import Random
+
+import pytest
+from support.command_line import run
+from support.golden import unpack
+from support.own_stores import STORES
+from support.repaired import contents, entries, records_of
+from support.store_damages import patch, records, segments
+
+import native_reader as nr
+
+HTML = b"<html><body>502 Bad Gateway</body></html>"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return unpack("5.5.0-killed", tmp_path, STORES).root
+
+
+def log_and_queues(store: Path) -> dict[str, bytes]:
+    return {path: content for path, content in contents(store).items() if path.startswith(("commitlog", "consumequeue"))}
+
+
+def facts(store: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads((store / "repair.json").read_text())
+    return found
+
+
+def test_a_live_queue_without_files_was_left_out_as_deleted(store: Path, tmp_path: Path) -> None:
+    """The settings have the topic. New messages began at offset 0 there, while groups stood far after it."""
+    before = [list(entries(store, "Plain", number)) for number in range(4)]
+    shutil.rmtree(store / "consumequeue" / "Plain" / "0")
+    ended = run("repair", store, tmp_path / "new")
+    assert ended.code == 0, ended.err
+    assert [list(entries(tmp_path / "new", "Plain", number)) for number in range(4)] == before
+    assert facts(tmp_path / "new")["left_out"] == {}
+    assert list(facts(tmp_path / "new")["queues_made_again"]) == ["Plain"]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("source", [("Plain", "1"), ("Plain", "0")], ids=["of another queue", "of another part of the queue"])
+def test_another_file_in_the_place_of_that_of_a_queue_was_refused(store: Path, tmp_path: Path, source: tuple[str, str]) -> None:
+    before = list(entries(store, "Plain", 0))
+    first, *later = sorted((store / "consumequeue" / "Plain" / "0").iterdir())
+    other = min((store / "consumequeue").joinpath(*source).iterdir()) if source[1] != "0" else later[0]
+    shutil.copy(other, first)
+    done = nr.open(store).repair(tmp_path / "new")
+    assert done.plan.lost_messages == 0
+    assert list(entries(tmp_path / "new", "Plain", 0)) == before
+
+
+def test_two_segments_with_each_others_names_lost_nothing(store: Path, tmp_path: Path) -> None:
+    """Their messages were declared lost, and replaced."""
+    before = log_and_queues(store)
+    one, other, *_ = segments(store)
+    one.rename(tmp_path / "aside")
+    other.rename(one)
+    (tmp_path / "aside").rename(other)
+    done = nr.open(store).repair(tmp_path / "new")
+    assert (done.plan.lost_messages, dict(done.plan.renamed)) == (0, {one.name: other.name, other.name: one.name})
+    assert log_and_queues(tmp_path / "new") == before
+    assert done.plan.start.outcome != "yes"
+
+
+def test_a_copy_of_a_segment_under_another_name_is_not_that_segment(store: Path, tmp_path: Path) -> None:
+    one, other, *_ = segments(store)
+    lost = len(records(other))
+    shutil.copy(one, other)
+    done = nr.open(store).repair(tmp_path / "new")
+    assert not done.plan.renamed
+    assert 0 < done.plan.lost_messages <= lost
+
+
+def test_a_group_after_the_end_of_its_queue_is_no_reason_to_refuse(store: Path, tmp_path: Path) -> None:
+    """The reason was a wrong queue offset, or a number of damaged bytes that was the free end of the log."""
+    last = segments(store)[-1]
+    patch(last, records(last)[-12][0], Random(1).randbytes(6000))
+    settings = store / "config" / "consumerOffset.json"
+    offsets = {"Plain@late": {"0": 9000, "1": 2000}}
+    settings.write_text(json.dumps({"offsetTable": offsets}))
+    settings.with_name("consumerOffset.json.bak").unlink(missing_ok=True)
+    done = nr.open(store).repair(tmp_path / "new")
+    rows = nr.open(tmp_path / "new").queues().to_table().to_pylist()
+    ended = {row["queue_id"]: row["max_offset"] for row in rows if row["topic"] == "Plain"}
+    assert ended[0] < 1000
+    assert done.plan.lost_messages < 1000
+    assert "a group has the offset 9,000 in queue 0 of Plain" in Path(done.page or "").read_text()
+
+
+@pytest.mark.parametrize("names", [("topics.json", "topics.json.bak"), ("topics.json",)])
+def test_settings_of_topics_that_no_broker_loads_are_made_from_the_queues(store: Path, tmp_path: Path, names: tuple[str, ...]) -> None:
+    """The repair was called complete, and no broker started on its result."""
+    for path in (store / "config").glob("topics.json*"):
+        path.unlink()
+    for name in names:
+        (store / "config" / name).write_bytes(HTML)
+    ended = run("repair", store, tmp_path / "new")
+    assert ended.code == 1
+    settings = json.loads((tmp_path / "new" / "config" / "topics.json").read_text())["topicConfigTable"]
+    assert settings["Plain"]["writeQueueNums"] == len(list((store / "consumequeue" / "Plain").iterdir()))
+    assert "SCHEDULE_TOPIC_XXXX" not in settings
+    assert facts(tmp_path / "new")["start_of_new"]["answer"] != "no"  # type: ignore[index]
+
+
+def test_a_checkpoint_of_tomorrow_is_found_before_anything_is_written(store: Path, tmp_path: Path) -> None:
+    """All was written, and then refused."""
+    done = nr.open(store).repair(tmp_path / "first")
+    ahead = tmp_path / "first" / "checkpoint"
+    times = struct.unpack_from(">3q", ahead.read_bytes())
+    patch(ahead, 0, struct.pack(">3q", *(time + 86_400_000 for time in times)))
+    planned = nr.open(tmp_path / "first").repair(tmp_path / "new", dry_run=True)
+    assert planned.plan.checkpoint_ahead > 86_000_000
+    assert not planned.is_whole
+    done = nr.open(tmp_path / "first").repair(tmp_path / "new")
+    assert done.plan.lost_messages == 0
+    assert (tmp_path / "new" / "checkpoint").read_bytes()[:24] != ahead.read_bytes()[:24]
+
+
+def test_bytes_in_the_slots_of_an_index_are_found_before_anything_is_written(store: Path, tmp_path: Path) -> None:
+    nr.open(store).repair(tmp_path / "first")
+    index = min((tmp_path / "first" / "index").iterdir())
+    patch(index, 80, Random(1).randbytes(300))
+    assert "index-slot" in nr.open(tmp_path / "first").repair(tmp_path / "new", dry_run=True).plan.flaws
+    done = nr.open(tmp_path / "first").repair(tmp_path / "new")
+    assert done.is_whole
+    assert nr.open(tmp_path / "new").repair(tmp_path / "other", dry_run=True).plan.flaws == ()
+
+
+def test_a_first_segment_that_was_too_young_to_expire_is_lost(store: Path, tmp_path: Path) -> None:
+    """Its messages were gone with exit code 0 and the words that nothing was lost."""
+    first = segments(store)[0]
+    whole = records_of(store)
+    first.unlink()
+    ended = run("repair", store, tmp_path / "new")
+    assert ended.code == 1
+    named = {
+        (each["topic"], each["queue_id"], slot)
+        for each in facts(tmp_path / "new")["queues"]  # type: ignore[attr-defined]
+        for start, stop in each["offsets"]
+        for slot in range(start, stop)
+    }
+    assert named == {row[1:4] for row in whole if row[0] < int(segments(store)[0].name)}
+    assert f"warning: {len(named)} messages lost with segments that are missing before the log" in ended.err
+    assert "no loss found" not in (tmp_path / "new" / "repair.md").read_text()
+
+
+@pytest.mark.parametrize("content", [bytes(8), b"\0\0\0\1", b"\x7f"])
+def test_a_damaged_mark_of_the_end_of_a_segment_is_no_loss(store: Path, tmp_path: Path, content: bytes) -> None:
+    """The command ended with 1, and the page named nothing."""
+    segment = segments(store)[0]
+    whole = log_and_queues(store)
+    patch(segment, sum(records(segment)[-1]), content)
+    ended = run("repair", store, tmp_path / "new")
+    assert ended.code == 0, ended.err
+    assert log_and_queues(tmp_path / "new") == whole
+    assert "- **Ends of segments:**" in (tmp_path / "new" / "repair.md").read_text()
+
+
+def test_a_renamed_segment_is_refused_with_the_command_that_brings_it_back(store: Path, tmp_path: Path) -> None:
+    segment = segments(store)[1]
+    segment.rename(segment.with_name(f"{segment.name}.bak"))
+    ended = run("repair", store, tmp_path / "new")
+    assert (ended.code, f"mv {segment.name}.bak {segment.name}" in ended.err) == (3, True)
