@@ -240,6 +240,7 @@ class _Examination:
         """The databases of RocksDB, and what is in them."""
         databases = list(databases_of(self._files))
         self._found.losses += [verbatim(each.found) for each in databases if each.found is not None and not each.is_extra_missing]
+        self._found.losses += [each.early for each in databases if each.early is not None]
         if any(each.is_extra_missing for each in databases):
             self._found.harmless.append(say("no extra"))
         if databases and is_live(self._files.uri):

@@ -240,12 +240,29 @@ CODES = {
         ("the checkpoint has a later time than the last record", "checkpoint 的时间晚于最后一条记录"),
         ("look for missing segments at the end", "查找末尾缺失的 commitlog 文件"),
     ),
+    "database-unreadable": (
+        ("a RocksDB database cannot be opened", "RocksDB 数据库无法打开"),
+        (
+            "restore it from a backup or a slave: a broker does not start with it, and what it holds is not checked",
+            "用备份或从节点中的数据恢复：broker 无法用它启动，其中的内容未校验",
+        ),
+    ),
+    "database-ends-early": (
+        (
+            "a write-ahead log of a RocksDB database is damaged: the changes after the damage are not read, and a broker drops them",
+            "RocksDB 数据库的预写日志（WAL）损坏：损坏处之后的修改未读取，broker 会丢弃它们",
+        ),
+        (
+            "restore the database from a backup or a slave, or compare its content with another broker",
+            "用备份或从节点中的数据恢复该数据库，或与另一个 broker 比对其内容",
+        ),
+    ),
     "config-damaged": (
         ("a configuration file is empty, truncated, not JSON, or lacks its table", "配置文件为空、被截断、不是 JSON，或缺少其中的表"),
         ("a broker then uses its .bak, if that is whole", "如果 .bak 完整，broker 会使用它"),
     ),
     "config-not-checked": (
-        ("the configuration is in RocksDB, which cannot be opened", "配置在 RocksDB 中，无法打开"),
+        ("the configuration is in RocksDB, which is not read without the extra", "配置在 RocksDB 中，未安装扩展，因此未读取"),
         ("install the extra `rocksdb`", "安装 `rocksdb` 扩展"),
     ),
     "offset-after-queue": (

@@ -74,6 +74,8 @@ CODES = {
     "broker-crashed": NOTE,
     "checkpoint-missing": WARNING,
     "checkpoint-ahead": WARNING,
+    "database-unreadable": ERROR,
+    "database-ends-early": ERROR,
     "config-damaged": WARNING,
     "config-not-checked": NOTE,
     "offset-after-queue": WARNING,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from native_reader.broker.config_files import damaged_files
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
+from native_reader.broker.databases import faulty_databases
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
 from native_reader.plan.beside import Sides
@@ -15,12 +16,8 @@ from native_reader.sentences import Said, say, verbatim
 from native_reader.sides.index import index_files
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.rocksdb import is_database
-from native_reader.storage.rocksdb_queues import why_unreadable
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import QueueNumbering, last_entry
-
-_IN_ROCKSDB = ("topics", "subscriptionGroups", "consumerOffsets", "metadata", "rdb")
 
 
 class StorePart(NamedTuple):
@@ -57,8 +54,19 @@ def check_store(part: StorePart, findings: Findings) -> None:
         add("index-not-checked", sides.uri, Said("no index files"))
     if not sides.is_live and storage_of(sides.uri).entry(f"{sides.uri}/abort") is not None:
         add("broker-crashed", f"{sides.uri}/abort", Said("abort exists"))
+    _databases(sides, findings)
     _checkpoint(sides, findings)
     _config(sides, findings)
+
+
+def _databases(sides: Sides, findings: Findings) -> None:
+    for database in faulty_databases(sides.uri, sides.config):
+        if database.early is not None:
+            findings.add("database-ends-early", database.uri, database.early)
+        if database.found is not None and not database.is_extra_missing:
+            findings.add("database-unreadable", database.uri, verbatim(database.found))
+        elif database.found is not None and sides.config is not None and database.uri.startswith(sides.config):
+            findings.add("config-not-checked", database.uri, verbatim(database.found))
 
 
 def _checkpoint(sides: Sides, findings: Findings) -> None:
@@ -80,9 +88,6 @@ def _checkpoint(sides: Sides, findings: Findings) -> None:
 def _config(sides: Sides, findings: Findings) -> None:
     if sides.config is None:
         return
-    for name in _IN_ROCKSDB:
-        if is_database(uri := f"{sides.config}/{name}") and (why := why_unreadable(uri)) is not None:
-            findings.add("config-not-checked", uri, verbatim(why))
     for uri, problem in damaged_files(sides.config):
         findings.add("config-damaged", uri, problem)
     try:

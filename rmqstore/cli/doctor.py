@@ -77,7 +77,8 @@ def _diagnosis(asked: Asked, one: Store, reserved: int | None, language: str) ->
     others: list[str] = []
     with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: text_in(record, language)):
         found = one.diagnose(file_reserved_time=reserved, **asked.values())
-    found.losses[:0] = [verbatim(text) for text in losses]
+    known = {said.text(language) for said in found.losses}
+    found.losses[:0] = [verbatim(text) for text in losses if text not in known]
     found.harmless[:0] = [verbatim(text) for text in others]
     return found, bool(losses) or found.has_gaps or (found.start is not None and found.start.loses)
 
