@@ -295,7 +295,8 @@ def _packed_in(strays: Sequence[tuple[str, Sequence[str]]], plain: Sequence[Segm
             continue
         try:
             with storage_of(uri).open(uri) as file:
-                file.read_ranges([(0, 1)])
+                if file.read_ranges([(0, 1)]) == [b""]:  # a copy of it, or its packing, ended before it began
+                    continue
         except OSError:  # it is something else, or damaged at its beginning
             continue
         after = next((other for other in bases if other > base), None)
