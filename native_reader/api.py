@@ -460,8 +460,11 @@ class Store:
         settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         return repair(self._one("a repair"), path, settings, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
-    def repair_refusal(self) -> str | None:
+    def repair_refusal(self, language: str = ENGLISH) -> str | None:
         """Say why `repair` would refuse this store, as far as it shows without its log; None if nothing does.
+
+        Args:
+            language: `en` or `zh`.
 
         Examples:
             >>> rmqstore.open("damaged").repair_refusal() is None
@@ -469,7 +472,7 @@ class Store:
         """
         from native_reader.repair.refused import why_refused
 
-        return why_refused(self._one("a repair"), self._sizes())
+        return why_refused(self._one("a repair"), self._sizes(), language)
 
     def extract(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 
 from native_reader.arrivals import newest
 from native_reader.broker.config_files import config_text, damaged_files
+from native_reader.broker.consumer_offsets import has_offsets
 from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
 from native_reader.broker.tier import tier_of
 from native_reader.broker.unread import DATABASE, FORBIDDEN, PACKED, unread_parts
@@ -240,6 +241,8 @@ class _Examination:
             self._found.harmless.append(say("no config"))
         elif not (config_text(config, "topics.json") or config_text(config, "topics.json.bak") or has_settings(config)):
             self._found.harmless.append(say("no topics", config=config))
+        elif not has_offsets(config):
+            self._found.harmless.append(say("no consumer offsets", config=config))
         return {"directory": self._files.config}
 
     def databases(self) -> list[Facts]:

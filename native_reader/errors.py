@@ -180,6 +180,9 @@ class ExportError(StoreError, OSError):
 class RepairError(StoreError, ValueError):
     """A store is not repaired: its kind is refused, or the new store is not what it should be.
 
+    Attributes:
+        said: What a refusal says, for other languages; None if there is only the text.
+
     Examples:
         >>> from pathlib import Path
         >>> Path("full").mkdir()
@@ -188,6 +191,8 @@ class RepairError(StoreError, ValueError):
         Traceback (most recent call last):
         native_reader.errors.RepairError: ...
     """
+
+    said: object = None
 
 
 def shown(value: object) -> str:

@@ -116,6 +116,10 @@ DOCTOR = {
         "{config} has no topics.json: a broker that starts here has no topics",
         "{config} 中没有 topics.json：在此启动的 broker 没有 topic",
     ),
+    "no consumer offsets": (
+        "{config} has no consumerOffset.json: the consumer groups of a broker that starts here do not know how far they were",
+        "{config} 中没有 consumerOffset.json：在此启动的 broker，其消费组没有消费位点",
+    ),
     "no extra": (
         "what is in RocksDB is not read. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]'",
         "未读取 RocksDB 中的内容。如需读取，请安装：pip install 'rmqstore-spark[rocksdb]'",
