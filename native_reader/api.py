@@ -460,8 +460,11 @@ class Store:
         settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         return repair(self._one("a repair"), path, settings, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
-    def repair_refusal(self) -> str | None:
+    def repair_refusal(self, language: str = ENGLISH) -> str | None:
         """Say why `repair` would refuse this store, as far as it shows without its log; None if nothing does.
+
+        Args:
+            language: `en` or `zh`.
 
         Examples:
             >>> rmqstore.open("damaged").repair_refusal() is None
@@ -469,7 +472,7 @@ class Store:
         """
         from native_reader.repair.refused import why_refused
 
-        return why_refused(self._one("a repair"), self._sizes())
+        return why_refused(self._one("a repair"), self._sizes(), language)
 
     def extract(
         self,
@@ -649,16 +652,17 @@ def open(
     return Store(paths, parts, config)
 
 
-def diff(a: Store | LocalPath, b: Store | LocalPath, /, **options: Any) -> Diff:
+def diff(a: Store | LocalPath, b: Store | LocalPath, /, *, heads: bool = False, **options: Any) -> Diff:
     """Compare two stores: which messages has only one of them? Nothing is read yet.
 
     A master and its slave, or a store and its copy, have the same records at the same offsets, so these are compared: topic, queue,
-    offsets, time, size and the body's checksum. After the point where two logs part, as after a failover, and in logs that share no
-    record, messages are compared by unique key. Damaged bytes are skipped, so what they held is missing.
+    offsets, time, size, tags, unique key and the body, by its checksum. After the point where two logs part, as after a failover, and in
+    logs that share no record, messages are compared by unique key. Damaged bytes are skipped, so what they held is missing.
 
     Args:
         a: A store, or what `open` takes.
         b: The other one.
+        heads: Compare only the heads of records, with the checksums that they have: bodies are not read, which is faster.
         **options: Those of `messages` that select rows and say how they are read; without `columns` and `mode`.
 
     Returns:
@@ -679,7 +683,7 @@ def diff(a: Store | LocalPath, b: Store | LocalPath, /, **options: Any) -> Diff:
 
     taken = [each.name for each in options_of(MessageOptions) if each.name not in _OF_DIFF_ITSELF]
     checked = _checked("a comparison", taken, options)
-    return Diff([(each if isinstance(each, Store) else open(each))._one("a comparison") for each in (a, b)], checked)
+    return Diff([(each if isinstance(each, Store) else open(each))._one("a comparison") for each in (a, b)], checked, heads)
 
 
 _OF_DIFF_ITSELF = ("columns", "mode", "column_name_of_corrupt_record", "fail_on_data_loss", "tail")

@@ -10,7 +10,10 @@ from typing import Any
 
 from native_reader.arrivals import newest
 from native_reader.broker.config_files import config_text, damaged_files
+from native_reader.broker.consumer_offsets import has_offsets
 from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
+from native_reader.broker.tier import tier_of
+from native_reader.broker.unread import DATABASE, FORBIDDEN, PACKED, unread_parts
 from native_reader.broker.versions import oldest_version
 from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
@@ -116,6 +119,9 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
         found.facts[DATABASES] = {"databases": databases}
     if LOG in found.facts and reserved_hours is not None:
         _add_answer(found, files, options, reserved_hours)
+    for each in unread_parts(files):
+        if each.what not in (DATABASE, PACKED, FORBIDDEN):  # said above
+            (found.losses if each.is_loss else found.harmless).append(each.why)
     if files.uri.endswith(UNFINISHED):
         found.losses.append(say("unfinished"))
     if files.strays:
@@ -215,6 +221,7 @@ class _Examination:
             "topics": len(topics),
             "light_queues": light,
             OLDER: older.by_topic(),
+            TIERED: tier_of(self._files.uri, self._files.config) is not None,
         }
 
     def _listed_queues(self) -> Iterator[tuple[FoundQueue, str | None]]:
@@ -276,12 +283,15 @@ class _Examination:
             self._found.harmless.append(say("no config"))
         elif not (config_text(config, "topics.json") or config_text(config, "topics.json.bak") or has_settings(config)):
             self._found.harmless.append(say("no topics", config=config))
+        elif not has_offsets(config):
+            self._found.harmless.append(say("no consumer offsets", config=config))
         return {"directory": self._files.config}
 
     def databases(self) -> list[Facts]:
         """The databases of RocksDB, and what is in them."""
         databases = list(databases_of(self._files))
         self._found.losses += [verbatim(each.found) for each in databases if each.found is not None and not each.is_extra_missing]
+        self._found.losses += [each.early for each in databases if each.early is not None]
         if any(each.is_extra_missing for each in databases):
             self._found.harmless.append(say("no extra"))
         if databases and is_live(self._files.uri):
@@ -331,7 +341,7 @@ Time = Callable[[datetime], str]
 
 STORE, LOG, QUEUES, INDEX, CONFIG, STATE = "store", "commitlog", "consumequeue", "index", "config", "state"
 DATABASES = "rocksdb"
-OLDER = "older_than_log"
+OLDER, TIERED = "older_than_log", "has_tiered_storage"
 MOST = 5
 """Names and problems shown of each kind."""
 
@@ -352,14 +362,14 @@ def _about_queues(facts: Facts, words: Sequence[Said], time: Time) -> Iterator[S
     if facts["light_queues"]:
         what = say("and light", what=what, light=facts["light_queues"])
     if facts[OLDER]:
-        what = say("and older", what=what, older=_older(facts[OLDER]))
+        what = say("and older", what=what, older=_older(facts[OLDER], is_tiered=facts[TIERED]))
     yield say("at", place=_places(facts["directories"]), what=what) if facts["directories"] else say("none")
 
 
-def _older(by_topic: Mapping[str, int]) -> Said:
+def _older(by_topic: Mapping[str, int], is_tiered: bool) -> Said:
     """That queues name records from before the log. The files do not show who deleted those."""
     names = names_of([f"{topic} {count:,}" for topic, count in by_topic.items()], MOST)
-    return say("older", records=sum(by_topic.values()), names=names)
+    return say("older or tiered" if is_tiered else "older", records=sum(by_topic.values()), names=names)
 
 
 def _about_index(facts: Facts, words: Sequence[Said], time: Time) -> Iterator[Said]:

@@ -18,6 +18,8 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MARKED = re.compile(r"\x0e(\w+(?:=\w+)?)\x0f")
 _OF_DISKS = frozenset(getattr(errno, name, -1) for name in ("EIO", "ENODATA", "EILSEQ", "EREMOTEIO", "EBADMSG", "EUCLEAN"))
 """Some systems have only some of them."""
+_SECRETS = re.compile(r"(?<=://)[^/@:\[\s'\"]*:(?!\d{1,5}(?:[/\s'\"]|$))[^\s'\"]*@")
+"""The name and the secret in a URI, as in `hdfs://name:secret@host`; not a port."""
 _LOGGER = "native_reader"
 _MOST_KNOWN = 1000
 """Texts of warnings that are kept, so that none counts twice."""
@@ -178,6 +180,9 @@ class ExportError(StoreError, OSError):
 class RepairError(StoreError, ValueError):
     """A store is not repaired: its kind is refused, or the new store is not what it should be.
 
+    Attributes:
+        said: What a refusal says, for other languages; None if there is only the text.
+
     Examples:
         >>> from pathlib import Path
         >>> Path("full").mkdir()
@@ -186,6 +191,8 @@ class RepairError(StoreError, ValueError):
         Traceback (most recent call last):
         native_reader.errors.RepairError: ...
     """
+
+    said: object = None
 
 
 def shown(value: object) -> str:
@@ -196,8 +203,14 @@ def shown(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+def without_secrets(text: str) -> str:
+    """The text with `***` for the name and the secret in each URI."""
+    return _SECRETS.sub("***@", text) if "://" in text else text
+
+
 def _printable(text: str) -> str:
-    """The text without unprintable characters; long text is shortened in the middle."""
+    """The text without secrets and unprintable characters; long text is shortened in the middle."""
+    text = without_secrets(text)
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST - _TAIL]} … {text[-_TAIL:]}"
     return _UNPRINTABLE.sub(lambda character: ascii(character[0])[1:-1], text)

@@ -22,8 +22,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from native_reader.broker.config_files import ConfigFile, NotFastjson, parse, printable, read_config
+from native_reader.broker.config_files import BACKUP, ConfigFile, NotFastjson, parse, printable, read_config
 from native_reader.layout.config_database import COMMITTED, PULLED, offset_in, queue_in
+from native_reader.storage.paths import list_if_possible
 from native_reader.storage.rocksdb import is_database, open_database
 
 _log = logging.getLogger("native_reader")
@@ -62,6 +63,13 @@ def offsets_in(config: str | None) -> list[GroupOffset]:
         if behind and behind != used:
             _say_left_behind(_files_of(behind), _files_of(used))
     return list(used.values())
+
+
+def has_offsets(config: str) -> bool:
+    """Whether a configuration directory has a file or database of consumer offsets. A broker writes one also without groups."""
+    names = {entry.name for entry in list_if_possible(config)}
+    is_file = any(f"{name}{suffix}" in names for name in _FILES for suffix in ("", BACKUP))
+    return is_file or any(is_database(f"{config}/{name}") for name in ("rdb", "metadata", "consumerOffsets"))
 
 
 def _files_of(offsets: _Offsets) -> str:

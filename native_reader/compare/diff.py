@@ -10,7 +10,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from native_reader.compare.lacking import MISSING, NAMES, PARTED, READ, READ_OF_LACKING, SCHEMA, Overlap, Span, by_key, by_offset, steps
+from native_reader.compare.lacking import (
+    MISSING,
+    NAMES,
+    PARTED,
+    READ,
+    READ_OF_LACKING,
+    READ_WHOLE,
+    SCHEMA,
+    Overlap,
+    Span,
+    by_key,
+    by_offset,
+    steps,
+)
 from native_reader.errors import UseError
 from native_reader.frames.lazy import Lazy
 from native_reader.lazy import Scan
@@ -36,9 +49,10 @@ class Diff(Lazy):
         ...
     """
 
-    def __init__(self, stores: Sequence[StoreFiles], options: Mapping[str, Any]) -> None:
+    def __init__(self, stores: Sequence[StoreFiles], options: Mapping[str, Any], heads: bool = False) -> None:
         self._stores = tuple(stores)
-        self._options = MessageOptions(**options, **LENIENT)
+        self._options = MessageOptions(**{"verify_crc": not heads, **options}, **LENIENT)
+        self._heads = heads or not self._options.values["verify_crc"]
         self._overlap: Overlap | None = None
         self._spans: list[Span] = []
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -54,14 +68,14 @@ class Diff(Lazy):
         return f"<Diff {one} and {other}: {read}. Next: .to_table(), .to_batches(), then .lines(), .counts, .parted_at, .is_same>"
 
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Read both logs, side by side, then again from their first difference on. Bodies are not compared, but their checksums are.
+        """Read both logs, side by side, then again from their first difference on. Bodies are checked by their checksums.
 
         Args:
             jobs: How many parts of each log are read in parallel.
             progress: As for `Scan.to_batches`; it shows how far the first log is read.
         """
         self._overlap, self._counts = None, Counter()
-        scans = [self._scan(store, READ) for store in self._stores]
+        scans = [self._scan(store, READ if self._heads else READ_WHOLE) for store in self._stores]
         self._spans = [Span(store.min_offset, _end_of(scan)) for store, scan in zip(self._stores, scans, strict=True)]
         overlap = Overlap.of(steps(scans[0].schema, *_read(scans, jobs, progress)))
         for batch in self._lacking(overlap, jobs, progress):
@@ -73,7 +87,8 @@ class Diff(Lazy):
         if overlap.differ_from is None:
             return
         if overlap.until is not None:
-            scans = [self._scan(store, READ_OF_LACKING, overlap.differ_from) for store in self._stores]
+            columns = dict.fromkeys((*READ_OF_LACKING, *(() if self._heads else READ_WHOLE)))
+            scans = [self._scan(store, tuple(columns), overlap.differ_from) for store in self._stores]
             yield from by_offset(steps(scans[0].schema, *_read(scans, jobs, progress)), self._spans, overlap.parted_at)
         if overlap.until is None or overlap.parted_at is not None:
             start = overlap.parted_at or 0
@@ -128,8 +143,10 @@ class Diff(Lazy):
             yield say("parted", offset=overlap.parted_at)
         for (name, difference), count in sorted(self._counts.items()):
             yield say("only", count=count, name=name, difference=say(f"only {difference}"))
+        if self._heads:
+            yield say("heads compared")
         if self.is_same:
-            yield say("no differences")
+            yield say("no differences of heads" if self._heads else "no differences")
 
     def _read(self) -> Overlap:
         if self._overlap is None:

@@ -19,6 +19,9 @@ _PLACE = ("topic", "queue_id", "queue_offset")
 _CONTENT = ("record_size", "body_crc")
 READ = ("physical_offset", "inner_index", *_PLACE, "store_timestamp", *_CONTENT)
 """The columns that tell records apart. All are in their heads, so bodies are not looked at."""
+_MORE = ("flag", "sys_flag", "tags", "uniq_key")
+READ_WHOLE = (*READ, *_MORE)
+"""The same for a comparison that checks bodies, too: those that do not match their checksum are no rows."""
 
 
 class Shared(NamedTuple):
@@ -39,7 +42,7 @@ def shared_of(pair: Pair) -> Shared:
     for name in _PLACE:
         is_same_place &= _equal(one, other, name)
     is_equal = is_same_place.copy()
-    for name in _CONTENT:
+    for name in (*_CONTENT, *(each for each in _MORE if each in one.column_names)):
         is_equal &= _equal(one, other, name)
     return Shared(both, is_equal, is_same_place, one["record_size"].to_numpy())
 
@@ -53,7 +56,8 @@ def _records_of(rows: pa.Table) -> pa.Table:
 
 
 def _equal(one: pa.Table, other: pa.Table, name: str) -> Mask:
-    found: Mask = pa.compute.equal(one[name], other[name]).combine_chunks().to_numpy(zero_copy_only=False)
+    columns = (each[name] if each[name].null_count == 0 else pc.fill_null(each[name], "") for each in (one, other))
+    found: Mask = pc.equal(*columns).combine_chunks().to_numpy(zero_copy_only=False)
     return found
 
 

@@ -27,7 +27,7 @@ from native_reader.sides.queues import QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.packed import is_readable
 from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_live, is_segment_name
-from native_reader.storage.strays import offset_in, rename_command, unpack_command
+from native_reader.storage.strays import is_blocked, offset_in, rename_command, unpack_command
 from native_reader.storage.window import Window
 
 _WALKED_WHOLE, _CUT = 8 << 20, Planning().max_partition_bytes
@@ -95,6 +95,8 @@ def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
     junk_end = end.written if is_foreign else 0
     what, why = _what(store, end, named, by_index, packed), _why(store, end, packed, is_missing=is_missing, is_foreign=is_foreign)
     stop = max(named.until, by_index, junk_end, offset_in(packed) if packed else 0)
+    if stop <= end.offset and packed and store.segments:  # nothing says how much of it was written
+        stop = end.offset + store.segments[-1].size
     return Lost(store.uri, end.offset, stop, what, why, is_missing or is_foreign or is_empty, junk_end)
 
 
@@ -106,7 +108,7 @@ def _has_all_segments(store: StoreFiles) -> bool:
     directory = store.segments[-1].directory
     entries = storage_of(directory).list(directory)
     named = (entry.name for entry in entries if entry.is_file and entry.size)
-    return all(offset_in(name) in known for name in named if is_segment_name(name) or is_readable(name))
+    return all(offset_in(name) in known or name in store.strays for name in named if is_segment_name(name) or is_readable(name))
 
 
 def _stopped_cleanly(store: StoreFiles, end: LogEnd) -> bool:
@@ -193,6 +195,8 @@ def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool
     if is_missing or not store.segments:
         if not packed:
             return say("no file")
+        if is_blocked(packed):
+            return say("blocked file", name=packed)
         if command := unpack_command(packed):
             return say("packed file", name=packed, command=command)
         return say("renamed file", name=packed, command=rename_command(packed))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from native_reader.errors import DataLoss, option_name
 from native_reader.sentences import Said, say
 from native_reader.storage.store import StoreFiles
-from native_reader.storage.strays import offset_in, rename_command, unpack_command
+from native_reader.storage.strays import is_blocked, offset_in, rename_command, unpack_command
 
 MISSING, LOST = NOT_THERE = "missing", "lost"
 """The reasons why offsets are missing. What each means: the sentence `reason` and its name."""
@@ -54,6 +54,8 @@ def gap_in(store: StoreFiles, start: int, stop: int) -> Missing:
 
 def back(name: str) -> Said:
     """How to turn that file into a segment again."""
+    if is_blocked(name):
+        return say("blocked segment", name=name)
     if command := unpack_command(name):
         return say("packed segment", name=name, command=command)
     return say("renamed segment", name=name, command=rename_command(name))

@@ -137,7 +137,9 @@ class StoreRead:
     def whole(self, segment: Segment) -> Split:
         """A segment as one split, from `start` on."""
         start, end = max(0, (self.start or 0) - segment.base), max(0, min(self.end - segment.base, segment.size))
-        return Split(self._log, segment, start, segment.size, end, self._way, border=start)
+        # By queues, a packed segment would be unpacked again and again.
+        way = SCANNED if segment.is_packed and self.path.access == AUTO else self._way
+        return Split(self._log, segment, start, segment.size, end, way, border=start)
 
     @cached_property
     def _log(self) -> SplitLog:

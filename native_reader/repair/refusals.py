@@ -10,4 +10,7 @@ BATCHES = "batches"
 
 def refusal(kind: str, **values: int | str) -> RepairError:
     """The error of that kind."""
-    return RepairError(say(f"refused {kind}", **values).text())
+    said = say(f"refused {kind}", **values)
+    error = RepairError(said.text())
+    error.said = said
+    return error

@@ -12,6 +12,7 @@ from native_reader.layout.properties import CRC_NAME
 from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal
+from native_reader.sentences import ENGLISH, Said
 from native_reader.sides.queues import BATCH_DIRECTORY, topics_in
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.local import local_path
@@ -61,13 +62,13 @@ def is_controlled(files: StoreFiles) -> bool:
     return storage_of(files.uri).entry(f"{files.uri}/{CONTROLLER}") is not None
 
 
-def why_refused(files: StoreFiles, sizes: FileSizes | None) -> str | None:
-    """Why a store is not repaired, as far as its files show; None if nothing does."""
+def why_refused(files: StoreFiles, sizes: FileSizes | None, language: str = ENGLISH) -> str | None:
+    """Why a store is not repaired, as far as its files show, in that language; None if nothing does."""
     try:
         refuse_kinds(files, Choices())
         OldQueues(files, sizes)
     except RepairError as error:
-        return str(error)
+        return error.said.text(language) if isinstance(error.said, Said) else str(error)
     return None
 
 

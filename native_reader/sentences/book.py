@@ -13,6 +13,7 @@ from native_reader.sentences.repair import REPAIR
 from native_reader.sentences.rescue import RESCUE
 from native_reader.sentences.results import DISK, RESULTS
 from native_reader.sentences.start import START
+from native_reader.sentences.unread import UNREAD
 from native_reader.sentences.verify import DIFF, VERIFY
 
 JOINTS = {
@@ -29,5 +30,5 @@ OF_CODES = {
     # A finding at its first place. A code is an English word, so in Chinese its meaning comes first.
     **{f"found {code}": ("{message}", f"{chinese}（{{message}}）") for code, ((_, chinese), _) in CODES.items()},
 }
-TABLES = (JOINTS, SEVERITIES, OF_CODES, ACCOUNT, DOCTOR, LOSSES, START, VERIFY, RESCUE, REPAIR, REFUSALS, RESULTS, DISK, DIFF)
+TABLES = (JOINTS, SEVERITIES, OF_CODES, ACCOUNT, DOCTOR, LOSSES, START, VERIFY, RESCUE, REPAIR, REFUSALS, RESULTS, DISK, DIFF, UNREAD)
 BOOK: Mapping[str, tuple[str, str]] = {kind: pair for table in TABLES for kind, pair in table.items()}

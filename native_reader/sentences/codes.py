@@ -97,6 +97,17 @@ CODES = {
             "如果 broker 正在运行，请重新复制存储，先复制消费队列；否则在从节点上查找这些消息",
         ),
     ),
+    "part-not-read": (
+        ("a part of the store with messages that are not read", "存储中有一部分消息未被读取"),
+        (
+            "read it with the broker, or with a tool for it, before anything is called complete",
+            "在认定数据完整之前，用 broker 或相应的工具读取该部分",
+        ),
+    ),
+    "copy-not-read": (
+        ("a part of the store that is not read, with copies of what the log has", "存储中未被读取的部分，其内容是日志中已有数据的副本"),
+        _NONE,
+    ),
     "log-old-records": (
         ("old records follow the end of the log: a broker discarded them", "日志末尾之后有旧记录，已被 broker 丢弃"),
         (f"set {option_name('tail=all')} to read them too", f"如果也要读取它们，设置 {option_name('tail=all')}"),
@@ -265,12 +276,29 @@ CODES = {
         ("the checkpoint has a later time than the last record", "checkpoint 的时间晚于最后一条记录"),
         ("look for missing segments at the end", "查找末尾缺失的 commitlog 文件"),
     ),
+    "database-unreadable": (
+        ("a RocksDB database cannot be opened", "RocksDB 数据库无法打开"),
+        (
+            "restore it from a backup or a slave: a broker does not start with it, and what it holds is not checked",
+            "用备份或从节点中的数据恢复：broker 无法用它启动，其中的内容未校验",
+        ),
+    ),
+    "database-ends-early": (
+        (
+            "a write-ahead log of a RocksDB database is damaged: the changes after the damage are not read, and a broker drops them",
+            "RocksDB 数据库的预写日志（WAL）损坏：损坏处之后的修改未读取，broker 会丢弃它们",
+        ),
+        (
+            "restore the database from a backup or a slave, or compare its content with another broker",
+            "用备份或从节点中的数据恢复该数据库，或与另一个 broker 比对其内容",
+        ),
+    ),
     "config-damaged": (
         ("a configuration file is empty, truncated, not JSON, or lacks its table", "配置文件为空、被截断、不是 JSON，或缺少其中的表"),
         ("a broker then uses its .bak, if that is whole", "如果 .bak 完整，broker 会使用它"),
     ),
     "config-not-checked": (
-        ("the configuration is in RocksDB, which cannot be opened", "配置在 RocksDB 中，无法打开"),
+        ("the configuration is in RocksDB, which is not read without the extra", "配置在 RocksDB 中，未安装扩展，因此未读取"),
         ("install the extra `rocksdb`", "安装 `rocksdb` 扩展"),
     ),
     "offset-after-queue": (

@@ -68,7 +68,10 @@ DOCTOR = {
         "this is the folder of a repair that was not finished. Delete it, and repair the damaged store again",
         "这是一次未完成的修复留下的目录。请删除它，然后重新修复损坏的存储",
     ),
-    "strays": ("packed or renamed segments are not read: {names}", "压缩或改名的 commitlog 文件未读取：{names}"),
+    "strays": (
+        "packed or renamed segments, or what has the name of one and is no regular file, are not read: {names}",
+        "压缩或改名的 commitlog 文件，以及有其文件名但不是普通文件的，都未读取：{names}",
+    ),
     "gap": (
         "no file contains offsets {start:,} to {stop:,} ({bytes:,} bytes)",
         "没有文件包含偏移量 {start:,} 至 {stop:,}（{bytes:,} 字节）",
@@ -112,6 +115,10 @@ DOCTOR = {
     "no topics": (
         "{config} has no topics.json: a broker that starts here has no topics",
         "{config} 中没有 topics.json：在此启动的 broker 没有 topic",
+    ),
+    "no consumer offsets": (
+        "{config} has no consumerOffset.json: the consumer groups of a broker that starts here do not know how far they were",
+        "{config} 中没有 consumerOffset.json：在此启动的 broker，其消费组没有消费位点",
     ),
     "no extra": (
         "what is in RocksDB is not read. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]'",

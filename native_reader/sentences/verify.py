@@ -156,7 +156,15 @@ DIFF = {
         "the logs part at offset {offset:,}: messages after it are compared by unique key",
         "两份日志从偏移量 {offset:,} 起不同：其后的消息按唯一 key 比较",
     ),
-    "no differences": ("no differences", "没有差异"),
+    "no differences": (
+        "no differences in what was compared: heads, tags, unique keys, and bodies by their checksums",
+        "比对的内容没有差异：记录头、tag、消息 ID 和消息体的校验和",
+    ),
+    "no differences of heads": ("no differences in the heads", "记录头没有差异"),
+    "heads compared": (
+        "heads compared: bodies were not checked against their checksums",
+        "只比对了记录头：没有按校验和检查消息体",
+    ),
     "only": ("{count:,} {count:message is|messages are} only in {name}: {difference}", "{count:,} 条消息仅在 {name} 中：{difference}"),
     "only older": ("older than the other log", "早于另一份日志"),
     "only newer": ("newer than the other log", "晚于另一份日志"),

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from native_reader.broker.tier import Tier
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.properties import TAGS, parse, without_crc_trailer
 from native_reader.layout.queue_entry import java_hash
@@ -28,10 +29,13 @@ Got = TypeVar("Got")
 
 
 class QueueEnds:
-    """The queues of one store, whose log begins at offset `lowest`. Of copies, in files and in RocksDB, the one that ends last counts."""
+    """The queues of one store, whose log begins at offset `lowest`. Of copies, in files and in RocksDB, the one that ends last counts.
 
-    def __init__(self, directories: Sequence[str], lowest: int) -> None:
-        self._directories, self._lowest = directories, lowest
+    `tier`: what has messages that are no longer in the log.
+    """
+
+    def __init__(self, directories: Sequence[str], lowest: int, tier: Tier | None = None) -> None:
+        self._directories, self._lowest, self._tier = directories, lowest, tier
         self._known: dict[tuple[str, int], tuple[Queue, Bounds] | None] = {}
 
     def next_offset(self, topic: str, queue_id: int) -> int | None:
@@ -50,7 +54,8 @@ class QueueEnds:
             with QueueReader(queue, IF_DELETED) as reader:
                 entry = reader.entry_from(begin)
             first = int(entry.offsets[0]) if len(entry) and self._lowest <= entry.offsets[0] else None
-        return Unread(bounds.min_offset, max(0, bounds.min_offset - committed), first)
+        tiered = 0 if self._tier is None else self._tier.holds(topic, queue_id, committed, bounds.min_offset)
+        return Unread(bounds.min_offset, max(0, bounds.min_offset - committed - tiered), tiered, first)
 
     def entries_from(self, topic: str, queue_id: int, number: int) -> Iterator[tuple[Queue, Entries]]:
         """The entries from that queue offset on, in pieces, with the queue."""
@@ -69,12 +74,13 @@ class QueueEnds:
 
 
 class Unread(NamedTuple):
-    """What a group has not read. `expired`: messages of it whose records are no longer in the log; `first`: the offset in the log of
-    the first one that is, None if there is none or its entry cannot be read.
+    """What a group has not read. `expired`: messages of it whose records are no longer in the log; `tiered`: those that tiered storage
+    has instead; `first`: the offset in the log of the first one that is there, None if there is none or its entry cannot be read.
     """
 
     min_offset: int
     expired: int
+    tiered: int
     first: int | None
 
 

@@ -67,6 +67,15 @@ def names_in(uri: str) -> tuple[str | None, str | None]:
     return settings.get("brokerName") or None, settings.get("brokerClusterName") or None
 
 
+def tiered_settings(uri: str) -> str | None:
+    """The path of tiered storage in a broker's configuration file; empty if it has none, None if the broker has no tiered storage."""
+    settings = _settings_in(uri)
+    is_on = "TieredMessageStore" in settings.get("messageStorePlugIn", "")
+    names = [name for name in settings if name.startswith("tiered") or name in ("objectStoreEndpoint", "objectStoreBucket")]
+    paths = (settings[name] for name in ("tieredStoreFilePath", "tieredStoreFilepath") if settings.get(name))
+    return next(paths, "") if is_on or names else None
+
+
 def _settings_in(uri: str) -> dict[str, str]:
     storage = storage_of(uri)
     entry = storage.entry(uri)

@@ -23,14 +23,12 @@ from native_reader.storage.packed import is_readable, unpacked_size
 from native_reader.storage.paths import KnownPlaces, Place, uri_of
 from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.rocksdb import CURRENT, is_database
-from native_reader.storage.store import DLEDGER, Segment, StoreFiles, framing_of, is_segment_name, one_log, segments_in
+from native_reader.storage.store import DLEDGER, QUEUE_DATABASES, Segment, StoreFiles, framing_of, is_segment_name, one_log, segments_in
 from native_reader.storage.strays import KEPT, is_stray, offset_in, only_strays, strays_in
 from native_reader.text import names_of
 
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
 """Each holds files `<topic>/<queue>/<20 digits>`."""
-_DATABASES = ("consumequeue", "consumequeue_rocksdb")
-"""Where consume queues can be in RocksDB. The second: 5.5.0+, useSeparateStorePathForRocksdbCQ."""
 COMPACTED = "compaction/compactionLog"
 """The logs of compacted topics, below a store's root."""
 _log = logging.getLogger("native_reader")
@@ -297,7 +295,8 @@ def _packed_in(strays: Sequence[tuple[str, Sequence[str]]], plain: Sequence[Segm
             continue
         try:
             with storage_of(uri).open(uri) as file:
-                file.read_ranges([(0, 1)])
+                if file.read_ranges([(0, 1)]) == [b""]:  # a copy of it, or its packing, ended before it began
+                    continue
         except OSError:  # it is something else, or damaged at its beginning
             continue
         after = next((other for other in bases if other > base), None)
@@ -342,7 +341,7 @@ def _store(home: Place, segments: Iterable[Segment]) -> StoreFiles:
     queues, index, config, batches = (
         f"{home.uri}/{name}" if name in names else None for name in ("consumequeue", "index", "config", "batchconsumequeue")
     )
-    databases = tuple(f"{home.uri}/{name}" for name in _DATABASES if name in names and _has_database(home, name))
+    databases = tuple(f"{home.uri}/{name}" for name in QUEUE_DATABASES if name in names and _has_database(home, name))
     return StoreFiles(home.uri, one_log(list(unique.values())), queues, index, config, batches, databases)
 
 

@@ -223,7 +223,8 @@ class LocalStorage(Storage):
         directory = os.open(_existing(uri), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             look = looks(directory)
-            return [entry for name in os.listdir(directory) if (entry := _entry(name, look, directory)) is not None]
+            entries = (_entry(name, look, directory) or _broken_link(name, directory) for name in os.listdir(directory))
+            return [entry for entry in entries if entry is not None]
         finally:
             os.close(directory)
 
@@ -317,6 +318,15 @@ def _existing(uri: str) -> str:
     if "\0" in path:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), uri)
     return path
+
+
+def _broken_link(name: str, directory: int) -> DirEntry | None:
+    """The entry of a link that leads nowhere, such as to a disk that is not mounted; None if it is none."""
+    try:
+        status = os.lstat(name, dir_fd=directory)
+    except OSError:  # deleted meanwhile
+        return None
+    return DirEntry(name, 0, status.st_ino, False, False) if stat.S_ISLNK(status.st_mode) else None
 
 
 def _entry(name: str, look: Callable[[bytes], Look | None], directory: int | None = None) -> DirEntry | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from native_reader.errors import OptionError, PathError, UnreadableError
+from native_reader.errors import OptionError, PathError, UnreadableError, without_secrets
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import not_there
 from native_reader.storage.protocol import DirEntry, Storage, scheme_of, storage_of
@@ -17,6 +17,8 @@ from native_reader.storage.s3 import SCHEMES
 from native_reader.storage.tar import TAR, entered, is_archive
 
 _WILD = re.compile(r"[*?\[]")
+_SIGNED = re.compile(r"[?&](?:x-amz-\w+|sig|signature|\w*token|\w*password|\w*secret|\w*access_?key)=", re.IGNORECASE)
+"""A secret in the query of a URI, as in a signed link."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +132,18 @@ def uri_of(path: Any) -> str:
 
 
 def _refuse_credentials(text: str) -> None:
-    """Paths are in errors, logs, plans and Spark's pages. No bucket has an `@` in its name."""
+    """Paths are in errors, logs, plans and Spark's pages. No bucket of S3 has an `@` or a `:` in its name."""
     scheme, separator, rest = text.partition("://")
-    _secrets, at, bucket = rest.partition("/")[0].rpartition("@")
-    if separator and scheme in SCHEMES and at:
-        raise OptionError(
-            f"a path {scheme}://…@{bucket} holds credentials. Give the path without them, and set fs.access_key and fs.secret_key, or "
-            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
-        )
+    is_s3 = scheme in SCHEMES
+    has_secret = without_secrets(text) != text or _SIGNED.search(rest) is not None
+    if not separator or scheme == "file" or not (has_secret or (is_s3 and set("@:") & set(rest.partition("/")[0]))):
+        return
+    how = (
+        "set fs.access_key and fs.secret_key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
+        if is_s3
+        else "pass fs=, a file system of pyarrow or fsspec that has them"
+    )
+    raise OptionError(f"a path {scheme}://…@… holds credentials. Give the path without them, and {how}")
 
 
 def _into_archive(uri: str, entry: DirEntry | None) -> tuple[str, DirEntry | None]:

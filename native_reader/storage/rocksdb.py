@@ -3,22 +3,30 @@
 The extra `rocksdb` reads them. A database is never opened in place: rocksdict then writes a file into its directory, and RocksDB
 writes a log file where the OPTIONS file of the store says. So links to the data files, without OPTIONS, are made in a
 temporary directory, and that is opened read-only. Entries that a running broker still has in memory are not in the files.
+
+After damage in a write-ahead log, RocksDB ignores the rest of it, as brokers do (`PointInTimeRecovery`): the newest changes are then
+missing without an error. So the logs are checked here, and each read warns of such damage.
 """
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from native_reader.errors import UnreadableError
+from native_reader.sentences import Said, say
 from native_reader.storage.local import linked
 from native_reader.storage.protocol import DirEntry, storage_of
+from native_reader.storage.wal import damage_in
 
 CURRENT = "CURRENT"
 """The file by which a database is known. It names the manifest."""
 _DATA_FILE = re.compile(r"CURRENT|MANIFEST-[0-9]+|[0-9]+\.(?:sst|log)")
+_LOG = re.compile(r"([0-9]+)\.log")
+_log = logging.getLogger("native_reader")
 _LONGER_THAN_ANY = 16
 """As a suffix of 0xFF: after each key of a family whose keys go on for fewer bytes after the prefix."""
 _MOST_COPIED = 256 << 20
@@ -131,15 +139,62 @@ def data_files(uri: str) -> list[DirEntry]:
     return [entry for entry in storage_of(uri).list(uri) if entry.is_file and _DATA_FILE.fullmatch(entry.name)]
 
 
+def early_end(uri: str) -> Said | None:
+    """Where the database in that directory is damaged so that RocksDB ignores its newest changes; None if nothing shows it."""
+    try:
+        return _early_end(uri, data_files(uri))
+    except OSError:  # it cannot be opened either, which is said there
+        return None
+
+
+def _early_end(uri: str, files: Sequence[DirEntry]) -> Said | None:
+    """The first damage in its logs. Where a broker was killed, a log ends with half a record or zeros, which is none.
+
+    A write-ahead log whose entries are in tables is not read any more. So damage in one that is not the newest counts only if RocksDB
+    refuses to open the database when it must not ignore damage.
+    """
+    logs = sorted((entry for entry in files if _LOG.fullmatch(entry.name)), key=lambda entry: int(entry.name.partition(".")[0]))
+    for place, entry in enumerate(logs):
+        offset = damage_in(f"{uri}/{entry.name}") if entry.size else None
+        if offset is not None and (entry == logs[-1] or _is_refused(uri, files)):
+            unread = entry.size - offset + sum(each.size for each in logs[place + 1 :])
+            return say("database ends early", uri=uri, file=entry.name, offset=offset, bytes=unread)
+    return None
+
+
+def _is_refused(uri: str, files: Sequence[DirEntry]) -> bool:
+    try:
+        with _opened(uri, files, is_strict=True):
+            return False
+    except UnreadableError:
+        return True
+
+
 @contextmanager
 def open_database(uri: str) -> Iterator[Database]:
-    """Open the database in that directory, which does not change."""
+    """Open the database in that directory, which does not change. Warns if its newest changes are not read."""
+    if (early := early_end(uri)) is not None:
+        _log.warning("%s", early.text(), extra={"is_loss": True, "said": early})
+    with _opened(uri, data_files(uri)) as database:
+        yield database
+
+
+def why_unopened(uri: str) -> UnreadableError | None:
+    """Why the database in that directory cannot be opened; None if it can be."""
+    try:
+        with _opened(uri, data_files(uri)):
+            return None
+    except UnreadableError as error:
+        return error
+
+
+@contextmanager
+def _opened(uri: str, files: Sequence[DirEntry], is_strict: bool = False) -> Iterator[Database]:
     try:
         import rocksdict  # the extra `rocksdb`; large, so only when it is needed
     except ImportError as error:
         text = f"{uri} is a RocksDB database. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]' ({error})"
         raise ExtraMissing(text) from None
-    files = data_files(uri)
     size = sum(entry.size for entry in files)
     if not uri.startswith("file://") and size > _MOST_COPIED:
         raise UnreadableError(f"{uri} is a RocksDB database of {size:,} bytes, which can be read only from a local disk. Copy the store")
@@ -147,6 +202,8 @@ def open_database(uri: str) -> Iterator[Database]:
     def options() -> Any:
         made = rocksdict.Options(raw_mode=True)
         made.create_if_missing(False)
+        if is_strict:
+            made.set_wal_recovery_mode(rocksdict.DBRecoveryMode.tolerate_corrupted_tail_records())
         return made
 
     # RocksDB opens all files at once, and keeps them open: the links are not needed after that.

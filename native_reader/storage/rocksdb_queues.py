@@ -22,7 +22,6 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.errors import UnreadableError
 from native_reader.layout.queue_database import (
     DATABASE_ENTRY,
     OFFSETS,
@@ -36,7 +35,7 @@ from native_reader.layout.queue_database import (
 )
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.storage.protocol import DirEntry, Storage, StoredFile, register, storage_of
-from native_reader.storage.rocksdb import CURRENT, Database, data_files, open_database
+from native_reader.storage.rocksdb import CURRENT, Database, data_files, open_database, why_unopened
 
 SCHEME = "rocksdb+"
 """Before the scheme of the database's URI."""
@@ -68,11 +67,8 @@ def is_in_database(uri: str) -> bool:
 
 def why_unreadable(database: str) -> str | None:
     """Why the database in that directory cannot be opened; None if it can be."""
-    try:
-        with open_database(database):
-            return None
-    except UnreadableError as error:
-        return str(error)
+    error = why_unopened(database)
+    return None if error is None else str(error)
 
 
 class _Span(NamedTuple):

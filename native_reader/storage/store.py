@@ -20,6 +20,8 @@ from native_reader.storage.rocksdb_queues import queues_uri
 from native_reader.storage.strays import offset_in
 
 PLAIN, DLEDGER = "plain", "dledger"
+QUEUE_DATABASES = ("consumequeue", "consumequeue_rocksdb")
+"""Where consume queues can be in RocksDB. The second: 5.5.0+, useSeparateStorePathForRocksdbCQ."""
 REFUSED = (errno.EACCES, errno.EPERM)
 """This user may not read the file."""
 _SEGMENT_NAME = re.compile("[0-9]{20}")

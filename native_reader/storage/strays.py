@@ -1,4 +1,4 @@
-"""Strays: files beside segments whose names look like compressed or renamed segments."""
+"""Strays: what is beside segments and has the name of one, but cannot be read as one. It is compressed or renamed, or no regular file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ KEPT = 8
 """A store keeps this many names at most."""
 DIGITS = 20
 """So many begin the name of a segment, and of a stray."""
+_SEGMENT = re.compile("[0-9]{20}")
 _STRAY = re.compile("[0-9]{20}[^0-9].*", re.DOTALL)
 _UNPACKED_WITH = {
     **dict.fromkeys((".tar", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tbz2", ".tar.zst", ".tzst", ".tar.lzma", ".tar.Z"), "tar -xf"),
@@ -40,9 +41,20 @@ def offset_in(name: str) -> int:
 
 
 def strays_in(entries: Iterable[DirEntry]) -> list[str]:
-    """The names of the strays in one directory, as printable text; ignores empty files."""
-    names = [entry.name for entry in entries if len(entry.name) > DIGITS and entry.is_file and entry.size and is_stray(entry.name)]
+    """The names of the strays in one directory, as printable text; ignores empty files that are not named as packed ones."""
+    names = [entry.name for entry in entries if len(entry.name) >= DIGITS and _is_stray_entry(entry)]
     return [name.encode("utf-8", "backslashreplace").decode() for name in names]
+
+
+def _is_stray_entry(entry: DirEntry) -> bool:
+    if is_blocked(entry.name):
+        return not entry.is_file
+    return entry.is_file and is_stray(entry.name) and (entry.size > 0 or unpack_command(entry.name) is not None)
+
+
+def is_blocked(name: str) -> bool:
+    """Whether a stray has exactly the name of a segment: a link that leads nowhere, a directory, a socket or a device."""
+    return _SEGMENT.fullmatch(name) is not None
 
 
 def unpack_command(name: str) -> str | None:
@@ -79,6 +91,8 @@ def rename_to(uri: str, name: str) -> str:
 
 def how_to_restore(name: str) -> str:
     """How to turn a stray into a segment."""
+    if is_blocked(name):
+        return "it is no regular file: restore it from a copy, or mount what it links to"
     command = unpack_command(name)
     return f"unpack it first: {command}" if command else f"if it is a segment, rename it first: {rename_command(name)}"
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
+from native_reader.broker.tier import tier_of
 from native_reader.columns.makers import timestamps
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
@@ -33,6 +34,7 @@ OFFSETS_COLUMNS = _NAMES | {
     "lag": ColumnSpec(pa.int64(), "`max - committed`; negative if the queue has lost its newest entries"),
     "min": ColumnSpec(pa.int64(), "queue offset of the first message in the queue that has not expired; null if the queue has no files"),
     "expired": ColumnSpec(pa.int64(), "how many messages of the lag have expired: the group never gets them"),
+    "tiered": ColumnSpec(pa.int64(), "how many messages of the lag are in tiered storage, and no longer in the log"),
     "oldest_unread": ColumnSpec(TIMESTAMP, "when the first message was stored that the group has not read and that is still in the log"),
     "pulled": ColumnSpec(pa.int64(), "queue offset of the next message to deliver (5.0 and later)"),
     "is_broadcast": ColumnSpec(pa.bool_(), "whether each consumer of the group gets every message; `committed` is that of the slowest"),
@@ -40,7 +42,7 @@ OFFSETS_COLUMNS = _NAMES | {
     "parent_topic": ColumnSpec(pa.string(), "of the queue of a lite topic (5.5.0): the topic that its messages were sent to"),
     "lite_topic": ColumnSpec(pa.string(), "of such a queue: the lite topic"),
 }
-_OF_UNREAD = {"min", "expired", "oldest_unread"}
+_OF_UNREAD = {"min", "expired", "tiered", "oldest_unread"}
 """Each needs a few reads of its own."""
 TAGS_COLUMNS = _NAMES | {
     "tags_code": ColumnSpec(pa.int32(), "the hash of the tag, from the queue; 0 without a tag; null if the queue does not have it"),
@@ -87,7 +89,8 @@ def _order(each: GroupOffset) -> tuple[str, bool, str, int]:
 
 
 def _offset_rows(part: _Offsets, projection: Projection) -> list[dict[str, object]]:
-    rows, queues = [], QueueEnds(part.store.queues, part.store.first_record)
+    tier = tier_of(part.store.uri, part.store.config) if _OF_UNREAD & set(projection.columns) else None
+    rows, queues = [], QueueEnds(part.store.queues, part.store.first_record, tier)
     for each in _measured(part, projection):
         end = None if each.queue_id is None else queues.next_offset(each.topic, each.queue_id)
         lag = None if end is None or each.committed is None else end - each.committed
@@ -108,7 +111,7 @@ def _unread(store: StoreFiles, queues: QueueEnds, each: GroupOffset) -> dict[str
         return {}
     time = None if found.first is None else store_time_at(store, found.first)
     (oldest,) = timestamps(np.array([0 if time is None else time]), np.array([time is None])).to_pylist()
-    return {"min": found.min_offset, "expired": found.expired, "oldest_unread": oldest}
+    return {"min": found.min_offset, "expired": found.expired, "tiered": found.tiered, "oldest_unread": oldest}
 
 
 def _tag_batches(part: _Offsets, projection: Projection) -> Iterator[pa.RecordBatch]:

@@ -12,6 +12,7 @@ from typing import NamedTuple, assert_never
 import pyarrow as pa
 
 from native_reader.account.runs import Runs
+from native_reader.broker.unread import unread_parts
 from native_reader.columns.projection import Projection
 from native_reader.log.misnamed import under_right_names
 from native_reader.log.recovery import recovery_begins
@@ -109,7 +110,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
     is_removed = has_removed(store, queues, end.offset)
     blanks = {gap.start: most_blank(store, gap.start, gap.stop) for gap in gaps if gap.back is None}
     removed = store.begins if is_removed else 0
-    yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None, has_queues, blanks, removed)
+    yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None, has_queues, blanks, tuple(unread_parts(store)), removed)
     for number, segment in enumerate(segments):
         split = read.whole(segment)
         after = segments[number + 1] if number + 1 < len(segments) and segment.end < read.end else None

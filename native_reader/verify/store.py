@@ -9,6 +9,8 @@ from native_reader.account.runs import Runs
 from native_reader.account.states import Mark
 from native_reader.broker.config_files import damaged_files
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
+from native_reader.broker.databases import faulty_databases
+from native_reader.broker.unread import PACKED, Unread
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
 from native_reader.plan.beside import Sides
@@ -17,12 +19,8 @@ from native_reader.sentences import Said, say, verbatim
 from native_reader.sides.index import index_files
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.rocksdb import is_database
-from native_reader.storage.rocksdb_queues import why_unreadable
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import QueueNumbering, last_entry
-
-_IN_ROCKSDB = ("topics", "subscriptionGroups", "consumerOffsets", "metadata", "rdb")
 
 
 class StorePart(NamedTuple):
@@ -40,6 +38,7 @@ class StorePart(NamedTuple):
     """Whether the store has queues, read or not."""
     blanks: Mapping[int, int] = {}
     """How many bytes of the missing files were blank, at most, by the start of each gap."""
+    unread: tuple[Unread, ...] = ()
     removed: int = 0
     """How many bytes before the log were removed: they cannot have expired."""
 
@@ -48,14 +47,7 @@ def check_store(part: StorePart, findings: Findings, runs: Runs | None = None) -
     """Add what concerns the whole store. `runs`: gets what was not read, and what lies beyond the ends."""
     sides, add = part.sides, findings.add
     if runs is not None:
-        for gap in part.gaps:
-            mark = Mark.GAP_BYTES if gap.back is None else Mark.UNREAD
-            size = gap.stop - gap.start - part.blanks.get(gap.start, 0)
-            runs.one(mark, size=size, offsets=(gap.start, gap.stop - 1), file=sides.uri)
-        if part.removed:
-            runs.one(Mark.REMOVED_FILE, size=part.removed, offsets=(0, part.removed - 1), file=sides.uri)
-        if part.queues_unread is not None and part.has_queues:
-            runs.one(Mark.UNREAD, file=sides.uri)
+        _unread(part, runs)
     for gap in part.gaps:
         found = say("no file has", start=gap.start, stop=gap.stop)
         found = found if gap.back is None else say("sentences", first=found, second=gap.back)
@@ -76,8 +68,38 @@ def check_store(part: StorePart, findings: Findings, runs: Runs | None = None) -
         add("index-not-checked", sides.uri, Said("no index files"))
     if not sides.is_live and storage_of(sides.uri).entry(f"{sides.uri}/abort") is not None:
         add("broker-crashed", f"{sides.uri}/abort", Said("abort exists"))
+    _databases(sides, findings)
+    for each in part.unread:
+        if each.what in _NOT_SAID:
+            add("part-not-read" if each.is_loss else "copy-not-read", each.where, each.why, count=each.messages or 1)
     _checkpoint(sides, findings)
     _config(sides, findings, runs)
+
+
+def _unread(part: StorePart, runs: Runs) -> None:
+    """What the account knows nothing of: missing files, and parts that are not read."""
+    uri = part.sides.uri
+    for gap in part.gaps:
+        mark = Mark.GAP_BYTES if gap.back is None else Mark.UNREAD
+        size = gap.stop - gap.start - part.blanks.get(gap.start, 0)
+        runs.one(mark, size=size, offsets=(gap.start, gap.stop - 1), file=uri)
+    if part.removed:
+        runs.one(Mark.REMOVED_FILE, size=part.removed, offsets=(0, part.removed - 1), file=uri)
+    if part.queues_unread is not None and part.has_queues:
+        runs.one(Mark.UNREAD, file=uri)
+    for each in part.unread:
+        if each.is_loss and each.what != PACKED:  # a gap of the log
+            runs.one(Mark.UNREAD, messages=each.messages or 0, size=each.bytes or 0, file=each.where)
+
+
+def _databases(sides: Sides, findings: Findings) -> None:
+    for database in faulty_databases(sides.uri, sides.config):
+        if database.early is not None:
+            findings.add("database-ends-early", database.uri, database.early)
+        if database.found is not None and not database.is_extra_missing:
+            findings.add("database-unreadable", database.uri, verbatim(database.found))
+        elif database.found is not None and sides.config is not None and database.uri.startswith(sides.config):
+            findings.add("config-not-checked", database.uri, verbatim(database.found))
 
 
 def _checkpoint(sides: Sides, findings: Findings) -> None:
@@ -99,11 +121,6 @@ def _checkpoint(sides: Sides, findings: Findings) -> None:
 def _config(sides: Sides, findings: Findings, runs: Runs | None) -> None:
     if sides.config is None:
         return
-    for name in _IN_ROCKSDB:
-        if is_database(uri := f"{sides.config}/{name}") and (why := why_unreadable(uri)) is not None:
-            findings.add("config-not-checked", uri, verbatim(why))
-            if runs is not None:
-                runs.one(Mark.UNREAD, file=uri)
     for uri, problem in damaged_files(sides.config):
         findings.add("config-damaged", uri, problem)
     try:

@@ -27,13 +27,15 @@ HELP = """Compare two stores: what has one of them that the other lacks? For sla
   changed  the other log has another record there, or another size or checksum
   parted   from after the point where the logs part, and the other log has no message with that unique key
 
-Logs that share offsets are compared by the heads of their records. --option verifyCrc=true checks bodies, too: those that are damaged
-are missing. Both logs are read once, and again from the first difference on. The exit code is 1 if there are differences.
+Logs that share offsets are compared record by record: head, tags, unique key, and the body by its checksum. A body that is damaged is
+missing. --heads compares the heads only, which is faster. Both logs are read once, and again from the first difference on. The exit code
+is 1 if there are differences, or if a log is damaged.
 """
 EPILOG = """\b
 Examples:
   rmqstore diff /data/master /data/slave
   rmqstore diff /data/store s3://backup/store --by topic --by day
+  rmqstore diff /data/master /data/slave --heads
   rmqstore diff /data/old-master /data/new-master --each --topic orders
 """
 _BY = ("topic", "queue", "hour", "day")
@@ -44,15 +46,16 @@ _MOST_GROUPS = 1_000_000
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--by", multiple=True, type=click.Choice(_BY), default=("topic",), help="Group by this.  [default: topic]")
 @click.option("--each", is_flag=True, help="Print each message instead.")
+@click.option("--heads", is_flag=True, help="Compare only heads: bodies are not checked.")
 @takes((click.argument("paths", metavar="A B", nargs=-1, type=click.Path()),), FILTERS, SUMMARY, WHERE, AS_JSON, READING)
-def diff(asked: Asked, by: tuple[str, ...], each: bool) -> int:
+def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool) -> int:
     if len(asked.paths) != 2:
         raise click.UsageError("A comparison needs two stores: rmqstore diff A B.", click.get_current_context())
     import native_reader
 
     output = Output(json=asked.as_json, zone=asked.zone)
-    with warnings():
-        found = native_reader.diff(*(replace(asked, paths=(path,)).open() for path in asked.paths), **asked.values())
+    with warnings() as warned:
+        found = native_reader.diff(*(replace(asked, paths=(path,)).open() for path in asked.paths), heads=heads, **asked.values())
         batches = found.to_batches(asked.jobs, bar("comparing", "listing"))
         if each:
             output.batches(found.schema, batches, less=("body_crc", "inner_index", "uniq_key"))
@@ -61,7 +64,7 @@ def diff(asked: Asked, by: tuple[str, ...], each: bool) -> int:
         clear()
     for line in found.lines():
         note(line)
-    return CLEAN if found.is_same else FOUND
+    return CLEAN if found.is_same and not warned.has_loss else FOUND
 
 
 def _print_groups(output: Output, batches: Iterator[pa.RecordBatch], by: tuple[str, ...]) -> None:

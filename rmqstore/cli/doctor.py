@@ -58,7 +58,7 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
             if is_broken:
                 _print(output, say("label warning"), say("save first"))
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
-            refused = one.repair_refusal() if is_broken else None
+            refused = one.repair_refusal(language) if is_broken else None
             if refused is not None:
                 _print(output, say("label repair"), _in_words(refused))
             repair = [_REPAIR] if is_broken and refused is None else []
@@ -78,7 +78,8 @@ def _diagnosis(asked: Asked, one: Store, reserved: int | None, language: str) ->
     others: list[str] = []
     with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: text_in(record, language)):
         found = one.diagnose(file_reserved_time=reserved, **asked.values())
-    found.losses[:0] = [verbatim(text) for text in losses]
+    known = {said.text(language) for said in found.losses}
+    found.losses[:0] = [verbatim(text) for text in losses if text not in known]
     found.harmless[:0] = [verbatim(text) for text in others]
     return found, bool(losses) or found.has_gaps or (found.start is not None and found.start.loses)
 

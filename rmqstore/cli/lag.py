@@ -22,6 +22,7 @@ HELP = """Show how far consumer groups are behind, by group and topic, the large
 \b
   lag            messages between the group's offset and the end of the queue
   expired        those of them that are no longer in the log: the group never gets them
+  tiered         those of them that are in tiered storage only; shown if there are any
   behind         queues with a lag
   oldest_unread  when the first message was stored that the group has not read
 
@@ -35,7 +36,7 @@ Examples:
   rmqstore lag /data/store --all --json
 """
 _BY = {"topic": ("group", "topic"), "queue": ("group", "topic", "queue_id")}
-_READ = ("store", "group", "topic", "queue_id", "lag", "expired", "oldest_unread")
+_READ = ("store", "group", "topic", "queue_id", "lag", "expired", "tiered", "oldest_unread")
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -52,7 +53,7 @@ def lag(asked: Asked, by: str, is_all: bool) -> int:
         store = asked.open()
         names = asked.brokers_shown(store)
         keys = (*(("store",) if names else ()), *_BY[by])
-        tally = Tally(keys, ("lag", "expired", "behind"), least=("oldest_unread",), limit=None)
+        tally = Tally(keys, ("lag", "expired", "tiered", "behind"), least=("oldest_unread",), limit=None)
         table = store.table("consumer_offsets", **asked.values(columns=list(_READ)))
         for batch in table.to_batches(asked.jobs, progress=bar()):
             rows = batch.to_pylist()
@@ -74,13 +75,18 @@ def _counted(batch: pa.RecordBatch, keys: tuple[str, ...]) -> pa.Table:
     import pyarrow.compute as pc
 
     known = pc.max_element_wise(batch["lag"], 0)  # null counts as 0
-    counts = {"lag": known, "expired": batch["expired"].fill_null(0), "behind": pc.greater(known, 0).cast(pa.int64())}
+    counts = {
+        "lag": known,
+        **{name: batch[name].fill_null(0) for name in ("expired", "tiered")},
+        "behind": pc.greater(known, 0).cast(pa.int64()),
+    }
     return pa.table({name: batch[name] for name in keys} | counts | {"oldest_unread": batch["oldest_unread"]})
 
 
 def _print(output: Output, rows: list[dict[str, Any]], keys: tuple[str, ...]) -> None:
-    looks = dict.fromkeys(("lag", "expired", "behind"), NUMBER)
-    columns = (*keys, "lag", "expired", *(() if "queue_id" in keys else ("behind",)), "oldest_unread")
+    looks = dict.fromkeys(("lag", "expired", "tiered", "behind"), NUMBER)
+    tiered = ("tiered",) if any(row["tiered"] for row in rows) else ()
+    columns = (*keys, "lag", "expired", *tiered, *(() if "queue_id" in keys else ("behind",)), "oldest_unread")
     if output.is_terminal:
         columns = (*columns, "age")
         looks["age"] = ColumnLook(partial(age_of, time.time()))
@@ -95,6 +101,8 @@ def _summarize(rows: list[dict[str, Any]], shown: list[dict[str, Any]], unknown:
         note("no consumer offset matches" if is_filtered else "the store has no consumer offsets")
     elif len(shown) < len(rows):
         note(f"--all also shows {counted(len(rows) - len(shown), 'row')} without a lag")
+    if tiered := sum(row["tiered"] for row in rows):
+        note(f"note: {counted(tiered, 'message')} of the lag {'is' if tiered == 1 else 'are'} in tiered storage, which is not read")
     if unknown:
         note(f"note: the lag of {counted(unknown, 'offset')} is not known: the queue has no files, or the position in it is not stored")
     if ahead:

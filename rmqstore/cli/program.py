@@ -158,7 +158,9 @@ def _show(error: click.ClickException) -> None:
         for line in error.ctx.get_usage().splitlines():
             note(line)
         note(f"Try '{error.ctx.command_path} --help'.")
-    note(f"error: {error.format_message()}")
+    from native_reader.errors import without_secrets
+
+    note(f"error: {without_secrets(error.format_message())}")
 
 
 def code_of(error: Exception) -> int | None:

@@ -73,3 +73,17 @@ def test_databases_are_named_in_both_languages(own_store: Callable[[str], Golden
     line = next(line for line in run("doctor", root, "--lang", "zh").out.splitlines() if line.startswith("RocksDB"))
     assert "：消费队列；" in line
     assert "：topic、消费组和消费位点" in line
+
+
+def test_why_a_store_is_not_repaired_was_said_in_english(damaged: Path) -> None:
+    (damaged / "epochFileCheckpoint").write_text("")
+    lines = [line for line in run("doctor", damaged, "--lang", "zh").out.splitlines() if line.startswith("修复 ")]
+    assert len(lines) == 1
+    assert re.search("[\u4e00-\u9fff]{4}", lines[0].removeprefix("修复"))
+
+
+def test_consumer_offsets_that_are_gone_were_not_mentioned(store: Path) -> None:
+    assert "has no consumerOffset.json" not in run("doctor", store).out
+    for path in (store / "config").glob("*onsumerOffset.json*"):
+        path.unlink()
+    assert "has no consumerOffset.json" in run("doctor", store).out

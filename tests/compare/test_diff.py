@@ -16,7 +16,7 @@ from support.stores import Files, files_of, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.compare.lacking import steps
-from native_reader.testing.records import Message
+from native_reader.testing.records import Message, pack_properties
 
 Rows = list[dict[str, Any]]
 
@@ -50,7 +50,7 @@ def test_a_store_is_the_same_as_itself_and_its_copy(tmp_path: Path) -> None:
     assert (rows, diff.is_same, diff.parted_at, diff.counts) == ([], True, None, {})
     assert list(diff.lines())[-2:] == [
         f"40 records ({sum(r['record_size'] for r in all_rows(a)) / 1024:.1f} KiB) are equal, at the same offsets",
-        "no differences",
+        "no differences in what was compared: heads, tags, unique keys, and bodies by their checksums",
     ]
 
 
@@ -217,3 +217,33 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(nr.UseError, match="Read all rows first"):
         assert nr.diff(a, a).is_same
     assert "Not read yet" in repr(nr.diff(a, a))
+
+
+def test_a_body_that_differs_was_no_difference_while_its_checksum_was_not_computed(tmp_path: Path) -> None:
+    whole = files_of(log_of(30))
+    name = min(whole)
+    row = (
+        nr.open(on_disk(tmp_path / "a", whole) / "store").messages(columns="physical_offset,uniq_key,stored_body").to_table().to_pylist()[4]
+    )
+
+    def change(content: bytearray) -> None:
+        at = bytes(content).index(row["stored_body"], row["physical_offset"])
+        content[at] ^= 1
+
+    b = on_disk(tmp_path / "b", changed(whole, name, change)) / "store"
+    diff, rows = found(tmp_path / "a/store", b)
+    assert keys(rows) == [("a", "missing", row["uniq_key"])]
+    diff, rows = found(tmp_path / "a/store", b, heads=True)
+    assert (rows, list(diff.lines())[-2:]) == (
+        [],
+        ["heads compared: bodies were not checked against their checksums", "no differences in the heads"],
+    )
+
+
+@pytest.mark.parametrize("changes", [{"properties": pack_properties({"TAGS": "TagsB", "UNIQ_KEY": "U0007"})}, {"flag": 9}])
+def test_other_tags_or_flags_are_a_change(tmp_path: Path, changes: dict[str, Any]) -> None:
+    tagged = {"properties": pack_properties({"TAGS": "TagsA", "UNIQ_KEY": "U0007"})}
+    a = store_of(tmp_path / "a", (message(number, **(tagged if number == 7 else {})) for number in range(30)))
+    b = store_of(tmp_path / "b", (message(number, **({**tagged, **changes} if number == 7 else {})) for number in range(30)))
+    assert {row["difference"] for row in found(a, b)[1]} == {"changed"}
+    assert found(a, b, heads=True)[0].is_same

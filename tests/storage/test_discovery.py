@@ -256,7 +256,6 @@ def test_strays_are_ignored(store):
     (log / ("9" * 20)).write_bytes(b"no offset is that large")
     (log / "٠١٢٣٤٥٦٧٨٩٠١٢٣٤٥٦٧٨٩").write_bytes(b"digits, but not ours")
     (log / "lost+found").mkdir()
-    (log / f"{2048 * 4:020}").mkdir()
     assert count_rows(nr.open(store)) == 30
     assert count_rows(nr.open(f"{log}/*")) == 30
     assert len(nr.open(store).stores[0].segments) == 3

@@ -182,3 +182,34 @@ def test_it_is_said_that_they_are_slow(tmp_path: Path, caplog: pytest.LogCapture
 def test_the_newest_rows_of_a_packed_log(tmp_path: Path) -> None:
     root = on_disk(tmp_path, packed_files(NAMES)) / "store"
     assert [row["physical_offset"] for row in nr.open(root).newest(3).to_pylist()] == [each.offset for each in LOG.placed[-3:]]
+
+
+def test_a_last_packed_segment_that_was_cut_was_left_out_without_a_word() -> None:
+    for content in (pack(bytes(PLAIN[NAMES[-1]]), "gz")[:40], b""):
+        memory = in_memory(packed_files(NAMES[-1:]) | {f"{NAMES[-1]}.gz": content})
+        with pytest.raises(nr.DataLoss):
+            rows(nr.open(f"{memory.url}/store"))
+
+
+def test_a_first_packed_segment_without_a_byte_was_taken_for_expired() -> None:
+    memory = in_memory(packed_files(NAMES[:1]) | {f"{NAMES[0]}.gz": b""})
+    store = nr.open(f"{memory.url}/store")
+    with pytest.raises(nr.DataLoss, match=f"offsets 0 to {SIZE:,}"):
+        rows(store)
+    assert [(row["start_offset"], row["bytes"]) for row in store.table("damage").to_table().to_pylist()] == [(0, SIZE)]
+
+
+def test_a_topic_in_a_packed_segment_was_unpacked_a_hundred_times(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, pieces, unpack = in_memory(packed_files(NAMES)), [0], PackedFile._unpack
+
+    def counted(self: PackedFile) -> bool:
+        pieces[0] += 1
+        return unpack(self)
+
+    store = nr.open(f"{memory.url}/store")
+    whole = store.messages(columns="topic", access="scan").to_table()
+    monkeypatch.setattr(PackedFile, "_unpack", counted)
+    store.messages(columns="topic", access="scan").to_table()
+    scanned, pieces[0] = pieces[0], 0
+    assert store.messages(topic="T1", columns="topic").count_rows() == whole["topic"].to_pylist().count("T1")
+    assert pieces[0] <= 2 * scanned

@@ -17,6 +17,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.fs
 import pytest
+from support.command_line import run
 from support.golden import Golden
 from support.object_store import DENIED, KEY, SECRET, TOKEN, Bucket, Call, always, bucket_of, opened
 from support.stores import ZERO, files_of, log_of, message, on_disk
@@ -331,8 +332,36 @@ def test_credentials_in_a_path_were_in_the_error(scheme: str, rest: str) -> None
     with pytest.raises(nr.OptionError) as raised:
         nr.open(f"{scheme}://AKIDMARK:S3CR3TMARK@{rest}")
     text = str(raised.value)
-    assert text.startswith(f"a path {scheme}://…@bkt holds credentials. Give the path without them, and set fs.access_key and ")
+    assert text.startswith(f"a path {scheme}://…@… holds credentials. Give the path without them, and set fs.access_key and ")
     assert "MARK" not in text
+
+
+@pytest.mark.parametrize("scheme", ["hdfs", "gs", "abfs", "wasb", "http", "webhdfs", "tar+hdfs", "other"])
+@pytest.mark.parametrize("secret", ["S3CR3TMARK", "S3CR/3TMARK", "S3@CR/3TMARK"])
+def test_the_secret_of_other_storage_was_in_the_error(scheme: str, secret: str, capfd: pytest.CaptureFixture[str]) -> None:
+    uri = f"{scheme}://user:{secret}@host:9000/store"
+    with pytest.raises(nr.OptionError) as raised:
+        nr.open(uri)
+    assert str(raised.value).endswith(
+        "holds credentials. Give the path without them, and pass fs=, a file system of pyarrow or fsspec that has them"
+    )
+    for arguments in (["doctor", uri], ["tables", uri], ["diff", uri, uri], ["export", "store", uri]):
+        run(*arguments)
+        captured = capfd.readouterr()
+        assert "MARK" not in captured.out + captured.err
+
+
+@pytest.mark.parametrize("uri", ["hdfs://host:9000/a@b", "hdfs://user@host/store", "abfs://container@account/store"])
+def test_a_port_and_a_name_are_no_secret(uri: str) -> None:
+    with pytest.raises(nr.PathError, match=f"^{uri}: "):
+        nr.open(uri)
+
+
+@pytest.mark.parametrize("query", ["X-Amz-Signature=MARK", "sig=MARK", "a=1&access_token=MARK"])
+def test_the_signature_of_a_link_was_in_the_error(query: str) -> None:
+    with pytest.raises(nr.OptionError) as raised:
+        nr.open(f"https://host/store?{query}")
+    assert "MARK" not in str(raised.value)
 
 
 def test_no_secret_is_shown(bucket: Bucket, caplog: pytest.LogCaptureFixture, impatient: None) -> None:

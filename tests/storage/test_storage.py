@@ -153,14 +153,18 @@ def test_a_fifo_never_blocks(tmp_path):
         LOCAL.open(f"{tmp_path.as_uri()}/fifo")
 
 
-def test_fifos_directories_and_loops_are_not_segments(tmp_path):
+def test_fifos_directories_and_loops_are_not_segments_and_are_said(tmp_path):
     on_disk(tmp_path, files_of(log_of(5)))
     log = tmp_path / "store" / "commitlog"
     os.mkfifo(log / f"{2048 * 7:020}")
     (log / f"{2048 * 8:020}").mkdir()
     (log / f"{2048 * 9:020}").symlink_to(log / f"{2048 * 9:020}")
     (log / f"{2048 * 10:020}").symlink_to(log / "nothing")
-    assert nr.open(tmp_path / "store").messages().count_rows() == 5
+    store = nr.open(tmp_path / "store")
+    assert store.messages(fail_on_data_loss=False).count_rows() == 5
+    assert [int(name) // 2048 for name in store.stores[0].strays] == [7, 8, 9, 10]
+    with pytest.raises(nr.DataLoss):
+        store.messages().count_rows()
 
 
 def test_links_are_followed_and_loops_are_not(tmp_path):
@@ -173,7 +177,8 @@ def test_links_are_followed_and_loops_are_not(tmp_path):
     assert nr.open(tmp_path / "store" / "loop" / "loop").messages().count_rows() == 5
     assert nr.open(tmp_path).messages().count_rows() == 5
     assert LOCAL.entry(f"{tmp_path.as_uri()}/self") is None
-    assert [each.name for each in LOCAL.list(tmp_path.as_uri())] == ["elsewhere", "store"]
+    listed = {each.name: each.is_directory for each in LOCAL.list(tmp_path.as_uri())}
+    assert listed == {"elsewhere": True, "self": False, "store": True}
 
 
 def test_a_name_that_is_not_utf_8(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def test_no_more_than_eight_are_listed(tmp_path):
 
 def test_files_that_are_not_strays(tmp_path):
     """A packed copy next to its segment, an empty file, a directory, other names."""
-    others = {f"{ZERO}.gz": b"x", f"{8192:020}.gz": b"", f"{8192:020}.d/": b"", f"{8192:021}": b"x", f".{8192:020}.gz": b"x", "a.gz": b"x"}
+    others = {f"{ZERO}.gz": b"x", f"{8192:020}.bak": b"", f"{8192:020}.d/": b"", f"{8192:021}": b"x", f".{8192:020}.gz": b"x", "a.gz": b"x"}
     root = on_disk(tmp_path, files_of() | {f"store/commitlog/{name}": content for name, content in others.items()}) / "store"
     (files,) = nr.open(root).stores
     assert files.strays == ()
@@ -96,7 +97,7 @@ def test_files_that_are_not_strays(tmp_path):
 
 
 def test_an_empty_log_next_to_other_files_stays_empty():
-    memory = in_memory({"store/commitlog/notes.gz": b"x", f"store/commitlog/{ZERO}.gz": b"", "store/commitlog/a.tar": b"x"})
+    memory = in_memory({"store/commitlog/notes.gz": b"x", f"store/commitlog/{ZERO}.bak": b"", "store/commitlog/a.tar": b"x"})
     assert count_rows(nr.open(f"{memory.url}/store")) == 0
 
 
@@ -152,3 +153,25 @@ def test_only_those_that_lead_up_to_the_first_segment_are_of_the_log(store: Path
     assert files.packed_from == begins
     if begins is None:
         assert nr.open(store).messages().count_rows() == 2
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "socket"])
+@pytest.mark.parametrize("which", ["first", "last"])
+def test_a_segment_that_is_no_file_was_taken_for_expired(tmp_path: Path, kind: str, which: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = files_of()
+    name = {"first": min, "last": max}[which](files)
+    root = on_disk(tmp_path, files) / "store"
+    (tmp_path / name).unlink()
+    if kind == "link":
+        (tmp_path / name).symlink_to("/nowhere/gone")
+    elif kind == "folder":
+        (tmp_path / name).mkdir()
+    else:
+        monkeypatch.chdir((tmp_path / name).parent)
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(name[-20:])
+    store = nr.open(root)
+    assert store.stores[0].strays == (name[-20:],)
+    with pytest.raises(nr.DataLoss, match=r"is no regular file, or links to nothing"):
+        count_rows(store)
+    assert "is no regular file, or links to nothing" in str(store.table("damage").to_table().to_pylist())

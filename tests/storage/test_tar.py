@@ -249,7 +249,7 @@ def test_fifos_and_devices_are_not_segments(tmp_path: Path) -> None:
         (kind, f"store/commitlog/{2048 * (7 + i):020}", "") for i, kind in enumerate((tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE))
     ]
     (tmp_path / "x.tar").write_bytes(with_links(*other, files=files_of()))
-    assert count_rows(nr.open(tmp_path / "x.tar")) == 30
+    assert nr.open(tmp_path / "x.tar").messages(fail_on_data_loss=False).count_rows() == 30
     uri = f"{uri_of(tmp_path / 'x.tar')}/commitlog/{2048 * 7:020}"
     with pytest.raises(nr.UnreadableError, match="is not a regular file"):
         storage_of(uri).open(uri)

@@ -238,7 +238,7 @@ def test_57_a_changed_field_of_a_batch_entry(place: int, fields: str, code: str,
 def test_58_queues_in_a_database_that_cannot_be_opened() -> None:
     _, files = healthy()
     kept = {name: content for name, content in files.items() if "consumequeue" not in name}
-    assert codes(kept | {"store/consumequeue/CURRENT": b"MANIFEST-000004\n"}) == {"queue-not-checked": 1}
+    assert codes(kept | {"store/consumequeue/CURRENT": b"MANIFEST-000004\n"}) == {"database-unreadable": 1, "queue-not-checked": 1}
 
 
 def test_59_queues_that_are_behind() -> None:
@@ -330,7 +330,7 @@ def test_settings_without_their_table_were_no_finding(text: bytes) -> None:
 def test_72_configuration_in_a_database_that_cannot_be_opened() -> None:
     _, files = healthy()
     del files[TOPICS]
-    assert codes(files | {"store/config/topics/CURRENT": b"MANIFEST-000004\n"}) == {"config-not-checked": 1}
+    assert codes(files | {"store/config/topics/CURRENT": b"MANIFEST-000004\n"}) == {"database-unreadable": 1}
 
 
 # The log

@@ -1,0 +1,190 @@
+"""What tiered storage (5.1+) holds of a store, by its metadata: no segment of the tier is read, so it can be on any storage.
+
+    config/tieredStoreMetadata.json   {"consumeQueueFileSegmentTable":{"broker/topic/queue":{0:{"baseOffset":0,"size":40,…}}}, …}
+    tiered_index_file/                in the store, since 5.2
+    <8 hex>_<cluster>/                of the posix provider, in a folder of any name: <broker>/<topic>/<queue>/CONSUME_QUEUE/
+
+An ordinary message is in the tier soon after the log has it. When it expires in the log, consumers get it from the tier.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from native_reader.broker.config_files import versions
+from native_reader.errors import PathError
+from native_reader.storage.broker_conf import tiered_settings
+from native_reader.storage.paths import list_if_possible
+from native_reader.storage.protocol import storage_of
+
+METADATA = "tieredStoreMetadata.json"
+_ENTRY = 20
+_DELETED = 2
+"""The status of a segment that the broker has deleted."""
+_EMPTY = 2**62
+"""Store times of an empty segment are above it."""
+_CLUSTER = re.compile(r"[0-9a-f]{8}_.+")
+_SEGMENT = re.compile(r"[0-9a-f]{8}([0-9]{20})")
+_OTHERS = frozenset(("commitlog", "consumequeue", "batchconsumequeue", "index", "config", "compaction", "timerlog"))
+_LOOKED_AT = 200
+"""Folders in which those of a tier are looked for."""
+
+
+class TieredQueue(NamedTuple):
+    """The queue offsets of one queue in the tier. A batch of several messages stands several times in it, at one offset."""
+
+    first: int
+    stop: int
+    messages: int
+
+
+class Tier(NamedTuple):
+    """What is known of the tier of a store. `queues`, `size`, `first_time`, `last_time` (milliseconds): None if nothing says it.
+
+    `sign`: what shows that there is one, a kind of sentence.
+    """
+
+    where: str
+    sign: str
+    queues: Mapping[tuple[str, int], TieredQueue] | None = None
+    size: int | None = None
+    first_time: int | None = None
+    last_time: int | None = None
+
+    @property
+    def messages(self) -> int | None:
+        """The number of its messages."""
+        return None if self.queues is None else sum(queue.messages for queue in self.queues.values())
+
+    @property
+    def topics(self) -> list[str]:
+        """Their topics."""
+        return sorted({topic for (topic, _), queue in (self.queues or {}).items() if queue.messages})
+
+    def holds(self, topic: str, queue_id: int, first: int, stop: int) -> int:
+        """How many queue offsets in `[first, stop)` of that queue it has."""
+        queue = None if self.queues is None else self.queues.get((topic, queue_id))
+        return 0 if queue is None else max(0, min(stop, queue.stop) - max(first, queue.first))
+
+
+def tier_of(store: str, config: str | None, conf: str | None = None) -> Tier | None:
+    """The tier of the store at that URI; None if nothing shows one. `conf`: the URI of the broker's configuration file."""
+    for uri, content in versions(config, METADATA):
+        found = _of_metadata(uri, content)
+        if found.messages != 0:
+            return found
+    return _of_folders(store) or _of_settings(store, conf)
+
+
+def _of_metadata(uri: str, content: Any) -> Tier:
+    if not isinstance(content, dict):
+        return Tier(uri, "tier by damaged metadata")
+    entries = _segments(content.get("consumeQueueFileSegmentTable"))
+    logs = _segments(content.get("commitLogFileSegmentTable"))
+    if entries is None or logs is None:
+        return Tier(uri, "tier by damaged metadata")
+    queues: dict[tuple[str, int], TieredQueue] = {}
+    for queue, base, size, _ in entries:
+        queues[queue] = _joined(queues.get(queue), base, size)
+    times = [time for *_, (first, last) in logs for time in (first, last) if 0 < time < _EMPTY]
+    size = sum(size for _, _, size, _ in logs)
+    return Tier(uri, "tier by metadata", queues, size, min(times, default=None), max(times, default=None))
+
+
+_Segment = tuple[tuple[str, int], int, int, tuple[int, int]]
+"""Topic and queue, where it begins, its size, its first and last store time."""
+
+
+def _segments(table: Any) -> list[_Segment] | None:
+    """The segments in a table; None if it is not one as 5.1.1 and later write it."""
+    try:
+        return [
+            (_queue_in(name), int(each["baseOffset"]), int(each["size"]), (int(each["beginTimestamp"]), int(each["endTimestamp"])))
+            for name, segments in table.items()
+            for each in segments.values()
+            if each["status"] != _DELETED
+        ]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _queue_in(name: str) -> tuple[str, int]:
+    """Of `broker/topic/queue`: a topic has no slash."""
+    _, topic, queue = name.rsplit("/", 2)
+    return topic, int(queue)
+
+
+def _joined(known: TieredQueue | None, base: int, size: int) -> TieredQueue:
+    first, stop, messages = base // _ENTRY, (base + size) // _ENTRY, size // _ENTRY
+    if known is None:
+        return TieredQueue(first, stop, messages)
+    return TieredQueue(min(known.first, first), max(known.stop, stop), known.messages + messages)
+
+
+def _of_folders(store: str) -> Tier | None:
+    """The tier of the posix provider in a folder of the store or beside it, by its files."""
+    if storage_of(store).is_slow:
+        return None
+    for folder, is_beside in _folders(store):
+        for cluster in _directories_in(folder):
+            queues = dict(_queues_in(f"{folder}/{cluster}")) if _CLUSTER.fullmatch(cluster) else {}
+            if queues and not (is_beside and not _has_topics(store, {topic for topic, _ in queues})):
+                size = sum(size for _, size in queues.values())
+                return Tier(folder, "tier by files", {queue: each for queue, (each, _) in queues.items()}, size)
+    if "tiered_index_file" in _directories_in(store):
+        return Tier(f"{store}/tiered_index_file", "tier by index")
+    return None
+
+
+def _folders(store: str) -> Iterator[tuple[str, bool]]:
+    """The folders of a store that have no other use, and those beside it."""
+    parent = store.rpartition("/")[0]
+    for above in (store, parent):
+        names = [name for name in _directories_in(above) if name not in _OTHERS][:_LOOKED_AT]
+        yield from ((f"{above}/{storage_of(above).quoted(name)}", above == parent) for name in names)
+
+
+def _directories_in(uri: str) -> list[str]:
+    try:
+        return storage_of(uri).directories(uri)
+    except OSError:  # it may not be looked at, or was deleted meanwhile
+        return []
+
+
+def _has_topics(store: str, topics: set[str]) -> bool:
+    """Whether a store has queues of all these topics: a tier beside it can be that of another broker."""
+    return topics <= {entry.name for entry in list_if_possible(f"{store}/consumequeue")}
+
+
+def _queues_in(cluster: str) -> Iterator[tuple[tuple[str, int], tuple[TieredQueue, int]]]:
+    """The queues in the folder of a cluster, each with the bytes of its log."""
+    for topic, queue, folder in _queue_folders(cluster):
+        found: TieredQueue | None = None
+        for entry in list_if_possible(f"{folder}/CONSUME_QUEUE"):
+            if entry.is_file and (name := _SEGMENT.fullmatch(entry.name)):
+                found = _joined(found, int(name[1]), entry.size)
+        if found is not None:
+            yield (topic, queue), (found, sum(entry.size for entry in list_if_possible(f"{folder}/COMMIT_LOG")))
+
+
+def _queue_folders(cluster: str) -> Iterator[tuple[str, int, str]]:
+    storage = storage_of(cluster)
+    for broker in _directories_in(cluster):
+        for topic in _directories_in(one := f"{cluster}/{storage.quoted(broker)}"):
+            for queue in _directories_in(two := f"{one}/{storage.quoted(topic)}"):
+                if queue.isascii() and queue.isdecimal():
+                    yield topic, int(queue), f"{two}/{queue}"
+
+
+def _of_settings(store: str, conf: str | None) -> Tier | None:
+    """The tier that a broker's configuration file names."""
+    for uri in (conf, f"{store}/broker.conf"):
+        try:
+            settings = None if uri is None else tiered_settings(uri)
+        except PathError:
+            continue
+        if settings is not None:
+            return Tier(settings or str(uri), "tier by settings")
+    return None

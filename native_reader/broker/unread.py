@@ -1,0 +1,128 @@
+"""What of a store no read of its messages looks at, and why. Whatever says something of a whole store says this, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import NamedTuple
+
+from native_reader.broker.databases import faulty_databases
+from native_reader.broker.tier import Tier, tier_of
+from native_reader.layout.times import EPOCH
+from native_reader.sentences import Said, say, verbatim
+from native_reader.storage.paths import list_if_possible
+from native_reader.storage.protocol import DirEntry, map_files, storage_of
+from native_reader.storage.store import DLEDGER, REFUSED, Segment, StoreFiles
+from native_reader.text import names_of, size_of
+
+TIERED, DATABASE, PACKED, FORBIDDEN, COMPACTED, DLEDGER_INDEX = "tiered", "database", "packed", "forbidden", "compaction", "dledger"
+_MOST = 5
+"""Topics that a sentence names."""
+_LEVELS = 4
+
+
+class Unread(NamedTuple):
+    """One part of a store. What is not known is None. `why`: a sentence that also says what and where.
+
+    `is_loss`: messages, or settings and offsets of consumers, are in it that no read shows. Otherwise it has only copies.
+    """
+
+    what: str
+    where: str
+    why: Said
+    is_loss: bool = True
+    bytes: int | None = None
+    messages: int | None = None
+    topics: tuple[str, ...] = ()
+    first_time: int | None = None
+    last_time: int | None = None
+
+
+def unread_parts(store: StoreFiles, conf: str | None = None) -> list[Unread]:
+    """The parts of a store that are not read. `conf`: the URI of the broker's configuration file, if it is known."""
+    return [*_tier(store, conf), *_databases(store), *_strays(store), *_forbidden(store), *_compacted(store), *_dledger(store)]
+
+
+def _tier(store: StoreFiles, conf: str | None) -> Iterator[Unread]:
+    if (tier := tier_of(store.uri, store.config, conf)) is not None:
+        yield Unread(
+            TIERED, tier.where, about_tier(tier), True, tier.size, tier.messages, tuple(tier.topics), tier.first_time, tier.last_time
+        )
+
+
+def about_tier(tier: Tier) -> Said:
+    """What a tier holds, as far as its metadata says it."""
+    if tier.messages is None:
+        return say(tier.sign, where=tier.where)
+    topics = tier.topics
+    held = say("tier holds", where=tier.where, messages=tier.messages, topics=len(topics), names=names_of(topics, _MOST))
+    if tier.first_time is None or tier.last_time is None:
+        return held
+    return say("period", what=held, first=_utc(tier.first_time), last=_utc(tier.last_time))
+
+
+def _utc(milliseconds: int) -> str:
+    try:
+        return (EPOCH + timedelta(milliseconds=milliseconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except OverflowError:
+        return f"{milliseconds:,} ms"
+
+
+def _databases(store: StoreFiles) -> Iterator[Unread]:
+    for each in faulty_databases(store.uri, store.config):
+        if each.early is not None:
+            yield Unread(DATABASE, each.uri, each.early)
+        if each.found is not None:
+            yield Unread(DATABASE, each.uri, verbatim(each.found))
+
+
+def _strays(store: StoreFiles) -> Iterator[Unread]:
+    """Packed and renamed segments that are not read."""
+    directories = {segment.directory for segment in store.segments} or {f"{store.uri}/commitlog"}
+    sizes = {entry.name: (f"{each}/{entry.name}", entry.size) for each in directories for entry in list_if_possible(each)}
+    for name in store.strays:
+        where, size = sizes.get(name, (name, None))
+        yield Unread(PACKED, where, say("strays", names=where), bytes=size)
+
+
+def _forbidden(store: StoreFiles) -> Iterator[Unread]:
+    """Segments and directories that this user may not read. Not on a slow storage, where each try takes long."""
+    if storage_of(store.uri).is_slow:
+        return
+    for segment, refused in zip(store.segments, map_files(_is_refused, store.segments), strict=True):
+        if refused:
+            yield Unread(FORBIDDEN, segment.uri, say("forbidden", where=segment.uri), bytes=segment.size)
+    for directory in (*store.queue_directories, *(each for each in (store.index, store.config) if each is not None)):
+        try:
+            storage_of(directory).list(directory)
+        except OSError as error:
+            if error.errno in REFUSED:
+                yield Unread(FORBIDDEN, directory, say("forbidden", where=directory))
+
+
+def _is_refused(segment: Segment) -> bool:
+    try:
+        storage_of(segment.uri).open(segment.uri).close()
+    except OSError as error:
+        return error.errno in REFUSED
+    return False
+
+
+def _compacted(store: StoreFiles) -> Iterator[Unread]:
+    if size := _size_below(f"{store.uri}/compaction/compactionLog"):
+        where = f"{store.uri}/compaction"
+        yield Unread(COMPACTED, where, say("compaction not read", where=where, size=size_of(size)), False, size)
+
+
+def _dledger(store: StoreFiles) -> Iterator[Unread]:
+    for directory in sorted({segment.directory for segment in store.segments if segment.framing == DLEDGER}):
+        where = f"{directory.rpartition('/')[0]}/index"
+        if size := _size_below(where):
+            yield Unread(DLEDGER_INDEX, where, say("dledger index not read", where=where), False, size)
+
+
+def _size_below(directory: str, levels: int = _LEVELS) -> int:
+    def size_of_entry(entry: DirEntry) -> int:
+        return _size_below(f"{directory}/{storage_of(directory).quoted(entry.name)}", levels - 1) if entry.is_directory else entry.size
+
+    return sum(map(size_of_entry, list_if_possible(directory))) if levels else 0

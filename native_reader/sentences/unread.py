@@ -1,0 +1,45 @@
+"""What of a store is not read, and why."""
+
+from __future__ import annotations
+
+UNREAD = {
+    "database ends early": (
+        (
+            "the RocksDB database {uri} is damaged in {file} at byte {offset:,}: the newest changes, in the {bytes:,} bytes from there on, "
+            "are not read. A broker drops them too"
+        ),
+        "RocksDB 数据库 {uri} 的 {file} 在第 {offset:,} 字节处损坏：从该处起 {bytes:,} 字节中的最新修改未读取。broker 也会丢弃它们",
+    ),
+    "tier holds": (
+        (
+            "{where}: tiered storage holds {messages:,} {messages:message|messages} of {topics:,} {topics:topic|topics}, which are not "
+            "read there: {names}"
+        ),
+        "{where}：多级存储（tiered storage）中有 {topics:,} 个 topic 的 {messages:,} 条消息，那里的消息未读取：{names}",
+    ),
+    "tier by damaged metadata": (
+        "{where} names segments of tiered storage and cannot be understood: what is in the tier is not read and not counted",
+        "{where} 记录多级存储的文件，但无法解析：其中的内容未读取，也未计数",
+    ),
+    "tier by index": (
+        "{where} exists: the broker has tiered storage. What is in the tier is not read and not counted",
+        "存在 {where}：此 broker 使用多级存储。其中的内容未读取，也未计数",
+    ),
+    "tier by settings": (
+        "the broker is configured for tiered storage ({where}). What is in the tier is not read and not counted",
+        "broker 配置了多级存储（{where}）。其中的内容未读取，也未计数",
+    ),
+    "older or tiered": (
+        "they name {records:,} {records:record|records} older than the log, which are in tiered storage, expired or removed: {names}",
+        "其中还有比 commitlog 更早的 {records:,} 条记录，它们在多级存储中、已过期或被移走：{names}",
+    ),
+    "forbidden": ("{where} is not read: this user may not open it", "{where} 未读取：当前用户无权打开"),
+    "compaction not read": (
+        "{where}: {size} of compacted copies are no part of the log. The table compacted has them",
+        "{where}：{size} 的 compaction 拷贝不属于 commitlog，可用表 compacted 读取",
+    ),
+    "dledger index not read": (
+        "{where} is not checked: a DLedger broker cuts its log where this index does not fit",
+        "{where} 未校验：DLedger broker 会在与此索引不符处截断 commitlog",
+    ),
+}
