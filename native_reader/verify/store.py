@@ -22,6 +22,9 @@ from native_reader.storage.protocol import storage_of
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import QueueNumbering, last_entry
 
+_NOT_SAID = (TIERED, COMPACTED, DLEDGER_INDEX)
+"""Parts that no other finding is about."""
+
 
 class StorePart(NamedTuple):
     """A store. `lost`: code and offset of what is missing, and what it is, at the end of its log; `gaps`: ranges without a file.
