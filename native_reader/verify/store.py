@@ -10,7 +10,7 @@ from native_reader.account.states import Mark
 from native_reader.broker.config_files import damaged_files
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.databases import faulty_databases
-from native_reader.broker.unread import PACKED, Unread
+from native_reader.broker.unread import COMPACTED, DLEDGER_INDEX, PACKED, TIERED, Unread
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
 from native_reader.plan.beside import Sides
