@@ -14,9 +14,9 @@ from native_reader.verify.codes import NOTE
 
 COPIED = (
     *("time-goes-back", "time-of-first", "queue-missing", "config-damaged", "offset-after-queue", "key-not-covered", "index-time"),
-    "queue-file",
+    *("queue-file", "log-removed", "entry-removed"),
 )
-"""Codes of warnings about what a repair copies as it is."""
+"""Codes of what a repair copies as it is."""
 
 
 def findings_in(files: StoreFiles, settings: ReadSettings) -> Iterator[Mapping[str, Any]]:

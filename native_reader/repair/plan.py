@@ -226,7 +226,7 @@ def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None
     done = RepairPlan(
         files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end, settings),
         dict(sorted(survey.doubts.items())), dropped, remade, tuple(groups), is_stale and not clears, _was_stopped(files),
-        index_shape(files, settings.sizes), settings.choices, mended_settings(files.config), ahead,
+        index_shape(files, settings.sizes), settings.choices, mended_settings(files.config, {topic for topic, _ in old.all}), ahead,
         before_log(files, _chosen(old, settings), survey.first_time, survey.last_time, settings.reserved_hours),
     )  # fmt: skip
     return done if done.changes or settings.choices.topics else replace(done, flaws=flaws_in(files, settings))

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Mapping
 
 from native_reader.broker.config_files import BACKUP, Settings, settings_files
 from native_reader.broker.databases import has_settings
+from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.repair import disk
 from native_reader.storage.local import local_path
 
-OLDER, DERIVED, LEFT_OUT = "older", "derived", "left out"
-"""The backup takes the place of a file; it is made from the queues; it is not in the new store."""
+OLDER, DERIVED, OTHER, LEFT_OUT = "older", "derived", "other", "left out"
+"""The backup takes the place of a file; it is made from the queues, because it is damaged, or of another broker; it is left out."""
 _TOPICS = "topics.json"
 
 
-def mended_settings(config: str | None) -> Mapping[str, str]:
-    """By name of a file that a broker does not load: what takes its place."""
+def mended_settings(config: str | None, topics: Iterable[str]) -> Mapping[str, str]:
+    """By name of a file that a broker does not load, or that has none of these topics: what takes its place."""
     if config is None or has_settings(config):
         return {}
     states = dict(settings_files(config))
@@ -25,6 +26,9 @@ def mended_settings(config: str | None) -> Mapping[str, str]:
     found |= {name: LEFT_OUT for name, state in states.items() if state is Settings.REFUSED}
     if states.get(_TOPICS) in (Settings.REFUSED, Settings.LOST):
         found[_TOPICS] = DERIVED
+    own = {topic for topic in topics if kind_of_topic(topic) not in SYSTEM_KINDS}
+    if own and _TOPICS in states and found.get(_TOPICS) != DERIVED and own.isdisjoint(Topics(config).names()):
+        found[_TOPICS] = OTHER
     return found
 
 
@@ -38,7 +42,7 @@ def copy_settings(config: str, folder: str, mended: Mapping[str, str], queues: I
     for name, what in mended.items():
         if what == OLDER:
             disk.copy(disk.path_in(source, name + BACKUP), disk.path_in(folder, name))
-        elif what == DERIVED:
+        elif what in (DERIVED, OTHER):
             content = json.dumps({"dataVersion": {"counter": 1, "timestamp": 0}, "topicConfigTable": _topics(queues)}, indent=1).encode()
             with disk.changed(disk.path_in(folder, name), len(content)) as file:
                 disk.put(file, 0, content)

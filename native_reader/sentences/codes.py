@@ -182,6 +182,10 @@ CODES = {
     "entry-count": (("an entry of a batch has another number of messages than its record", "批量条目的消息数与其记录不同"), _REBUILD),
     "entry-twice": (("several entries of one queue name the same record", "同一队列的多个条目指向同一条记录"), _REBUILD),
     "entry-expired": (("entries of records that expired", "条目对应的记录已过期"), _NONE),
+    "entry-removed": (
+        ("an entry of a record from before the log, which has not expired", "条目指向日志开头之前的记录，而该记录尚未过期"),
+        ("look for the removed segments", "查找被删除的 commitlog 文件"),
+    ),
     "entry-after-end": (("entries name offsets after the end of the log", "条目指向日志末尾之后的偏移量"), _TAIL),
     "entry-discarded": (("entries of records that a broker discarded", "条目对应的记录已被 broker 丢弃"), _NONE),
     "entry-address": (

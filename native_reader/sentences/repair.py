@@ -152,6 +152,17 @@ REPAIR = {
             "请检查类型、权限和队列数，或用备份恢复该文件。"
         ),
     ),
+    "settings other": (
+        (
+            "`{file}` has none of the topics of this store: it is empty or of another broker. Made from the queues: each topic can be read "
+            "and written, and has as many queues as there are here. Check types, permissions and numbers of queues before you reconnect "
+            "clients, or restore it from a backup."
+        ),
+        (
+            "`{file}` 中没有此存储的任何 topic：它是空的，或属于另一个 broker。已根据消费队列重新生成：每个 topic 可读可写，"
+            "队列数与此处相同。在重新连接客户端之前请检查类型、权限和队列数，或用备份恢复。"
+        ),
+    ),
     "settings left out": (
         "`{file}` and its backup are damaged, and are not in the new store: a broker would not start. Restore them from a backup.",
         "`{file}` 及其备份已损坏，未放入新的存储，否则 broker 无法启动。请用备份恢复。",

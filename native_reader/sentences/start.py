@@ -149,6 +149,15 @@ START = {
     ),
     "start old settings": ("{file} cannot be used: it would take its .bak, which is older", "{file} 无法使用：它会采用较旧的 .bak"),
     "start queued again": ("there are no queues: it would make them again from the log", "没有 consumequeue：它会根据 commitlog 重建"),
+    "start database": ("{file} cannot be opened by RocksDB", "RocksDB 无法打开 {file}"),
+    "start database ends": (
+        "{file} is damaged: it would go on without its newest topics, groups or offsets",
+        "{file} 已损坏：它会在缺少最新的 topic、消费组或位点的情况下继续运行",
+    ),
+    "start database unknown": (
+        "{file} was not read, because the library for RocksDB is not installed: pip install rmqstore-spark[rocksdb]",
+        "未读取 {file}，因为未安装 RocksDB 库：pip install rmqstore-spark[rocksdb]",
+    ),
     "start dledger": ("what a broker with DLedger does on such a store was not tested", "DLedger broker 在此类存储上的行为未经测试"),
     "start not read": (
         "a broker would check {size} of the log, from offset {offset:,} on: too much for this command. rmqstore verify reads them",

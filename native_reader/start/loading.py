@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from native_reader.broker.config_files import Settings, settings_files
-from native_reader.broker.databases import has_settings
+from native_reader.broker.databases import faulty_databases, has_settings
 from native_reader.broker.settings import Topics
 from native_reader.log.recovery import Line
 from native_reader.sides.queues import numbers_of, topics_in
@@ -33,7 +33,7 @@ class Refusals:
         self._directories = [each for each in (files.consume_queue, files.batch_queue) if each is not None]
         self._topics = topics_in(self._directories, light=True)
         self._known = bases_of(files)
-        self._of_all = [*self._running(), *self._unopened(), *self._settings()]
+        self._of_all = [*self._running(), *self._unopened(), *self._settings(), *self._databases()]
         self._of_segments = {uri: list_if_possible(uri) for uri in sorted({segment.directory for segment in files.segments})}
         self._of_queues = list(self._queue_files())
 
@@ -68,6 +68,17 @@ class Refusals:
         for name, state in settings_files(self._files.config):
             if (kind := _OF_SETTINGS.get(state)) is not None:
                 yield cause(kind, file=name)
+
+    def _databases(self) -> Iterator[Cause]:
+        """Those that RocksDB does not open: a broker does not start then. Without the library, nothing is known."""
+        for database in faulty_databases(self._files.uri, self._files.config):
+            name = database.uri.removeprefix(f"{self._files.uri}/")
+            if database.is_extra_missing:
+                yield cause("database unknown", file=name)
+            elif database.found is not None:
+                yield cause("database", file=name)
+            elif database.early is not None:
+                yield cause("database ends", file=name)
 
     def _segments(self, line: Line) -> Iterator[Cause]:
         usual = _usual(segment.size for segment in self._files.segments if not segment.is_packed)

@@ -48,7 +48,9 @@ KINDS: Mapping[str, Harm] = {
     "foreign queue file": Harm.REFUSES,
     "queue type": Harm.REFUSES,
     "settings": Harm.REFUSES,
+    "database": Harm.REFUSES,
     CUT: Harm.LOSES,
+    "database ends": Harm.LOSES,
     "no log": Harm.LOSES,
     "not queued": Harm.LOSES,
     MISNAMED: Harm.LOSES,
@@ -71,6 +73,7 @@ KINDS: Mapping[str, Harm] = {
     "queued again": Harm.CHANGES,
     OFFSETS_PAST: Harm.CHANGES,
     NO_OFFSETS: Harm.CHANGES,
+    "database unknown": Harm.UNKNOWN,
     "dledger": Harm.UNKNOWN,
     "not read": Harm.UNKNOWN,
 }

@@ -46,6 +46,7 @@ CODES = {
     "entry-count": ERROR,
     "entry-twice": ERROR,
     "entry-expired": NOTE,
+    "entry-removed": ERROR,
     "entry-after-end": WARNING,
     "entry-discarded": NOTE,
     "entry-address": WARNING,

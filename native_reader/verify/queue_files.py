@@ -244,7 +244,7 @@ class _QueuePass:
         back = np.flatnonzero(np.diff(offsets, prepend=self._offset) <= 0)
         self._rows("queue-order", numbers, offsets, back, Said("not higher"))
         self._offset = int(offsets.max(initial=self._offset))
-        code, why = ("entry-without-record", "was removed") if self._is_removed else ("entry-expired", "expired")
+        code, why = ("entry-removed", "was removed") if self._is_removed else ("entry-expired", "expired")
         self._rows(code, numbers, offsets, np.flatnonzero(offsets < sides.begin), Said(why))
         if not sides.is_live:
             code = "entry-discarded" if sides.discarded else "entry-after-end"

@@ -116,7 +116,7 @@ def test_47_entries_of_records_that_have_not_expired() -> None:
     log, files = healthy()
     del files[f"store/commitlog/{0:020}"]
     gone = [placed for placed in log.placed if placed.segment == 0]
-    assert codes(files) == {"entry-without-record": len(gone), "log-removed": 1, "index-expired": 3 * len(gone)}
+    assert codes(files) == {"entry-removed": len(gone), "log-removed": 1, "index-expired": 3 * len(gone)}
 
 
 def test_48_entries_after_the_end_of_the_log() -> None:
