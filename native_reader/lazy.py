@@ -511,14 +511,18 @@ class Verification(Lazy):
     @property
     def said(self) -> Said:
         """The summary, without its words."""
+        return say("sentences", first=self.found, second=say("messages are", states=self.account.said))
+
+    @property
+    def found(self) -> Said:
+        """How many errors, warnings and notes there are, in how much."""
         segments = [segment for each in self._stores for segment in each.segments]
         if not segments:
             return say("nothing to check")
         found = [say("clean")] if not self._read.faults else []
         found += [say(f"n {name}", count=self.counts[name]) for name in SEVERITIES if self.counts[name]]
         size = size_of(sum(segment.size for segment in segments))
-        checked = say("in log", found=joined("clauses", found), segments=len(segments), size=size)
-        return say("sentences", first=checked, second=say("messages are", states=self.account.said))
+        return say("in log", found=joined("clauses", found), segments=len(segments), size=size)
 
     @staticmethod
     def advice(code: str, spell: Callable[[str], str] = str, *, language: str = ENGLISH) -> str:

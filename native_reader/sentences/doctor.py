@@ -35,6 +35,8 @@ DOCTOR = {
     "label warning": ("warning", "警告"),
     "label try": ("try", "后续命令"),
     "label start": ("start", "启动"),
+    "label messages": ("messages", "消息"),
+    "label check": ("check", "检查"),
     "label repair": ("repair", "修复"),
     # Facts
     "at least": ("RocketMQ {version} or later: {because}", "RocketMQ {version} 或更高版本：{because}"),

@@ -12,19 +12,20 @@ import click
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENTION, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
-from rmqstore.cli.stderr import text_in, warnings
+from rmqstore.cli.stderr import bar, clear, text_in, warnings
 from rmqstore.text import as_json, padded, plain, safe, time_text
 
 if TYPE_CHECKING:
-    from native_reader import Diagnosis, Store
+    from native_reader import Diagnosis, Store, Verification
 
 HELP = """Look at a store without reading its log: which parts it has and where, which brokers may have written it, whether one is using it,
-and what is odd. `rmqstore verify` checks every record.
+and what is odd. --full reads the whole log too, and counts in which state each message is.
 """
 EPILOG = """\b
 Examples:
   rmqstore doctor /data/store
   rmqstore doctor '/backup/*' --json
+  rmqstore doctor /data/store --full --jobs 4
 """
 
 _RESCUE = "rescue {} FOLDER"
@@ -33,8 +34,9 @@ _NEXT = ("verify {}", "stat {} --by topic", "find {} --key KEY")
 
 
 @click.command(help=HELP, epilog=EPILOG)
+@click.option("--full", is_flag=True, help="Read the whole log, and count in which state each message is.")
 @takes(PATHS, LANGUAGE, RETENTION, AS_JSON, READING, PLACES)
-def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
+def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: bool) -> int:
     from native_reader.start import lines_of
 
     output = Output(json=asked.as_json, zone=asked.zone)
@@ -44,10 +46,12 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
     say = partial(_said, language)
     for number, one in enumerate(store.one_by_one()):
         found, is_broken = _diagnosis(asked, one, file_reserved_time, language)
+        check = _checked(asked, one, found) if full else None
         if output.is_json:
             start = None if found.start is None else found.start.to_dict()
             odd = {"findings": list(map(_in_words, found.findings)), "notes": list(map(_in_words, found.notes))}
-            output.line(as_json({**_for_json(found.facts, asked), "start": start, **odd}))
+            states = {} if check is None else {"states": dict(check.account.messages), "checked": check.summary}
+            output.line(as_json({**_for_json(found.facts, asked), "start": start, **odd, **states}))
         else:
             if number:
                 output.line("")
@@ -55,6 +59,9 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
                 _print(output, label, _in_words(text))
             for place, text in enumerate(() if found.start is None else lines_of(found.start, language)):
                 _print(output, "" if place else say("label start"), text)
+            if check is not None:
+                _print(output, say("label messages"), check.account.said.text(language))
+                _print(output, say("label check"), check.found.text(language))
             if is_broken:
                 _print(output, say("label warning"), say("save first"))
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
@@ -66,8 +73,19 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
             for label, command in zip((say("label try"), *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")
         is_well = found.start is None or found.start.is_all_well
+        is_well &= check is None or check.is_clean
         code = FOUND if found.losses or is_broken or not is_well else code
     return code
+
+
+def _checked(asked: Asked, one: Store, found: Diagnosis) -> Verification:
+    """The check of the whole store. If it is clean, nothing that was not read before speaks against a start."""
+    check = one.verify(**asked.values())
+    check.to_table(asked.jobs, bar())
+    clear()
+    if found.start is not None and check.is_clean:
+        found.start = found.start.if_rest_is_clean()
+    return check
 
 
 def _diagnosis(asked: Asked, one: Store, reserved: int | None, language: str) -> tuple[Diagnosis, bool]:
