@@ -7,14 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from native_reader.errors import StoreError
-from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2
-from native_reader.records.sync import head_at
+from native_reader.layout.record import MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, UP_TO_OFFSET
 from native_reader.storage.packed import is_readable
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_live
 from native_reader.storage.strays import offset_in, unpack_command
-from native_reader.storage.window import Window
+
+_LOOKED_AT = 8
+"""Records at the beginning of a file. If they agree, its name is wrong, and not they."""
 
 
 class RightNames(NamedTuple):
@@ -24,10 +24,10 @@ class RightNames(NamedTuple):
     misnamed: frozenset[str] = frozenset()
 
 
-def under_right_names(files: StoreFiles) -> RightNames:
-    """Read each file as what it is: two files with each other's names, a renamed one, one with a suffix.
+def under_right_names(files: StoreFiles, *, with_suffix: bool = True) -> RightNames:
+    """Read each file as what it is: two files with each other's names, a renamed one, and, `with_suffix`, one with more than its name.
 
-    A file gets another offset only if its first two records say so, and no other file is there.
+    A file gets another offset only if its first records say so, and no other file is there.
     """
     if is_live(files.uri):  # a running broker renames files that it reuses
         return RightNames(files)
@@ -38,7 +38,7 @@ def under_right_names(files: StoreFiles) -> RightNames:
             held.append(segment)
         else:
             moved.append(replace(segment, base=place))
-    strays = [stray for stray in _strays(files) if _said_by_records(stray) == stray.base]
+    strays = [stray for stray in _strays(files) if _said_by_records(stray) == stray.base] if with_suffix else []
     taken = {segment.base for segment in held}
     found = list[Segment]()
     for segment in (*moved, *strays):
@@ -75,15 +75,18 @@ def _strays(files: StoreFiles) -> Iterator[Segment]:
 
 
 def _said_by_records(segment: Segment) -> int | None:
-    """Where the file belongs by its first two records; None if they do not say it."""
+    """Where the first records of a file say that it begins; None if they do not agree, or there is none."""
     if segment.framing != PLAIN or segment.is_packed:
         return None
-    with suppress(StoreError, OSError), Window(segment, LONGEST_HEAD, past_unreadable=True) as window:
-        first = head_at(window, 0)
-        place, size = int(first["physical_offset"]), int(first["size"])
-        if first["magic"] not in (MAGIC_V1, MAGIC_V2) or not 0 < size < segment.size - LONGEST_HEAD or not 0 <= place < 2**62:
-            return None
-        second = head_at(window, size)
-        if second["magic"] in (MAGIC_V1, MAGIC_V2) and int(second["physical_offset"]) == place + size:
-            return place
-    return None
+    at, base, count = 0, None, 0
+    with suppress(OSError), storage_of(segment.uri).open(segment.uri) as file:
+        while count < _LOOKED_AT and at < segment.size:
+            heads = file.read_array(at, UP_TO_OFFSET, 1)
+            if not len(heads) or heads["magic"][0] not in (MAGIC_V1, MAGIC_V2) or heads["size"][0] < SMALLEST_RECORD:
+                break
+            said = int(heads["offset"][0]) - at
+            if said < 0 or base not in (None, said):
+                return None
+            at, base, count = at + int(heads["size"][0]), said, count + 1
+    # A single record can be damaged itself.
+    return base if count > 1 else None
