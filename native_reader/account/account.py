@@ -56,6 +56,7 @@ _THERE = frozenset(mark for mark in Mark if mark <= Mark.CHECKSUM) - {
 _DELIVERED = (Mark.QUEUED, Mark.NOT_DISPATCHED)
 _BARE = (Mark.BYTES, Mark.LAST_BYTES, Mark.GAP_BYTES)
 """Bytes that are in no record, and in none that an entry names."""
+_NO_STATE = (Mark.WRONG_ENTRY, Mark.REACH)
 _CLAIMS = (Mark.REMOVED, Mark.GAP, Mark.ENTRY, Mark.AFTER_END, Mark.UNREAD_RECORD, Mark.GROUP_OFFSET)
 """Something names messages that are not there."""
 
@@ -164,7 +165,7 @@ class _Queue:
     def rows(self) -> Iterator[Row]:
         """The rows of the account."""
         for mark, runs in self._by_mark.items():
-            if mark == Mark.REACH or mark in _CLAIMS:
+            if mark in _NO_STATE or mark in _CLAIMS:
                 continue
             yield from ((self._row(mark, run) for run in runs) if STATE_OF[mark] not in AS_WANTED else [self._sum(mark, runs)])
         for mark in _CLAIMS:

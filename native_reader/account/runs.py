@@ -66,11 +66,16 @@ class Runs:
         self._single.append((topic, queue_id, file, int(mark), *numbers, messages, size, *offsets, -1, -1, NO_TAG))
 
     def mark_all(self, mark: Mark) -> None:
-        """Give this mark to all records that were added so far, unless they have a higher one."""
+        """Give this mark to all records that were added so far, unless they have a higher one.
+
+        If the file is of another broker, the entries that name something in it name what is lost.
+        """
         at = SCHEMA.get_field_index("mark")
         for place, batch in enumerate(self._batches):
             known = batch.column(at)
             marks = pc.if_else(pc.less(known, int(mark)), pa.scalar(int(mark), pa.int64()), known)
+            if mark == Mark.FOREIGN:
+                marks = pc.if_else(pc.equal(known, int(Mark.WRONG_ENTRY)), pa.scalar(int(Mark.ENTRY), pa.int64()), marks)
             self._batches[place] = batch.set_column(at, SCHEMA.field(at), marks)
 
     def batch(self) -> pa.RecordBatch | None:

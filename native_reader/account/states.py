@@ -58,7 +58,8 @@ class Mark(IntEnum):
     GROUP_OFFSET = auto()
     CHECKPOINT = auto()
     UNREAD = auto()
-    # For the account itself: which offsets a queue has
+    # For the account itself: an entry that names bytes of whole records, and which offsets a queue has
+    WRONG_ENTRY = auto()
     REACH = auto()
 
 

@@ -151,10 +151,11 @@ class EntryCheck:
 
     def _ordinary(self, facts: RecordFacts, claims: MergedClaims, which: Mask, damage: Numbers) -> None:
         """Check entries that must agree with their record in everything."""
-        nowhere = which & (claims.row < 0) & ~is_within(claims.offset, damage)  # the damage is a finding itself
+        is_damaged = is_within(claims.offset, damage)
+        nowhere = which & (claims.row < 0) & ~is_damaged  # the damage is a finding itself
         self._add("entry-without-record", claims, nowhere, lambda _: Said("no record there"))
         if self._states is not None:
-            self._states.without_record(claims, which & (claims.row < 0))
+            self._states.without_record(claims, which & (claims.row < 0), is_damaged)
         if not len(facts):
             return
         row = np.maximum(claims.row, 0)

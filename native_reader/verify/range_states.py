@@ -78,7 +78,7 @@ class RangeStates:
         self.met += int(np.count_nonzero(named))
         for claims in self._others:
             moved = claims.where(~named[claims.row])
-            self._entries(claims.where(named[claims.row]), Mark.ENTRY)
+            self._entries(claims.where(named[claims.row]), Mark.WRONG_ENTRY)
             self._entries(moved, Mark.OTHER_QUEUE)
             self._counts[moved.row] = 0
             self.met += len(moved)
@@ -96,12 +96,13 @@ class RangeStates:
             found.row = row[which]
             self._others.append(found)
 
-    def without_record(self, claims: MergedClaims, which: Mask) -> None:
-        """Entries that name no record."""
-        if which.any():
-            self._nowhere.append(claims.offset[which])
-            self._sizes.append(claims.size[which])
-            self._entries(claims.where(which), self.without)
+    def without_record(self, claims: MergedClaims, which: Mask, is_damaged: Mask) -> None:
+        """Entries that name no record. Only where the log is damaged can one have been there."""
+        if (gone := which & is_damaged).any():
+            self._nowhere.append(claims.offset[gone])
+            self._sizes.append(claims.size[gone])
+            self._entries(claims.where(gone), self.without)
+        self._entries(claims.where(which & ~is_damaged), Mark.WRONG_ENTRY)
 
     def _entries(self, claims: MergedClaims, mark: Mark) -> None:
         """Add entries to the account, queue by queue."""

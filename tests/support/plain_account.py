@@ -50,7 +50,10 @@ def plain_account(files: Mapping[str, bytes]) -> Counter[tuple[str, int, str]]:
         account[(*own, state)] += 1
         if state != "deleted":
             present.update((own, number) for number in numbers)
+    damage = damage_in(files)
     for each in entries:
+        if any(base <= each.offset < end for base, end in ends_of(files)) and not any(begin <= each.offset < end for begin, end in damage):
+            continue  # whole bytes are there, or blank ones
         is_gone = each.offset not in by_offset or (place_of(by_offset[each.offset]) != each.queue and each not in moved)
         if is_gone and (each.queue, each.number) not in present:
             account[(*each.queue, "lost" if each.offset >= min(ends) else "expired")] += 1
@@ -107,6 +110,17 @@ def segments_in(files: Mapping[str, bytes]) -> list[int]:
     names = sorted(name for name in files if name.startswith("store/commitlog/"))
     bases = [int(name[-20:]) for name in names]
     return [*bases, bases[-1] + len(files[names[-1]])]
+
+
+def ends_of(files: Mapping[str, bytes]) -> list[tuple[int, int]]:
+    names = sorted(name for name in files if name.startswith("store/commitlog/"))
+    return [(int(name[-20:]), int(name[-20:]) + len(files[name])) for name in names]
+
+
+def damage_in(files: Mapping[str, bytes]) -> list[tuple[int, int]]:
+    names = sorted(name for name in files if name.startswith("store/commitlog/"))
+    runs = (run for name in names for run in runs_of(int(name[-20:]), files[name], "plain"))
+    return [(begin, end) for kind, begin, end, _ in runs if kind == "damage"]
 
 
 def records_in(files: Mapping[str, bytes]) -> list[Record]:
