@@ -141,7 +141,7 @@ class Facts:
     @property
     def is_clean(self) -> bool:
         """Whether there is neither damage nor a finding that is more than a note."""
-        return not self.damaged_places and not (isinstance(self.findings, FirstFindings) and self.findings.faults)
+        return not self.damaged_places and not (isinstance(self.findings, FirstFindings) and not self.findings.is_clean)
 
 
 @dataclass(frozen=True, slots=True)

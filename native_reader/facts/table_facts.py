@@ -20,6 +20,7 @@ from native_reader.scan.progress import Watch
 from native_reader.storage.store import StoreFiles
 from native_reader.sums import Tally
 from native_reader.tables import TABLES
+from native_reader.tables.account import with_account
 from native_reader.tables.queues import OlderRecords
 from native_reader.verify.findings import FirstFindings
 
@@ -45,9 +46,13 @@ class Tables(NamedTuple):
 
     def batches(self, name: str, *columns: str, places: Places | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of a table; all columns if none is named. `places`: where the messages are that it is made from, if known."""
+        return self.scan(name, *columns, places=places).to_batches(self.jobs, self.progress)
+
+    def scan(self, name: str, *columns: str, places: Places | None = None) -> TableScan:
+        """The same, not read yet."""
         options = MessageOptions(columns=columns or None, **self.options)
         seen = NOT_SEEN if places is None else {self.files.uri: places}
-        return TableScan(TABLES[name], (self.files,), options, seen=seen).to_batches(self.jobs, self.progress)
+        return TableScan(TABLES[name], (self.files,), options, seen=seen)
 
 
 def attempt(read: Callable[[Tables], Made], tables: Tables) -> Made | Problem:
@@ -155,9 +160,10 @@ def read_dead(tables: Tables, seen: Seen) -> Tally:
 
 
 def read_findings(tables: Tables) -> FirstFindings:
-    """The table `findings`: it reads all bytes of the store and checks every checksum."""
+    """The table `findings`, and the account: it reads all bytes of the store and checks every checksum."""
     findings = FirstFindings(_MOST_FINDINGS)
-    for batch in tables.batches("findings"):
+    check = with_account(lambda account: setattr(findings, "account", account))
+    for batch in tables.scan("findings").of_table(check).to_batches(tables.jobs, tables.progress):
         findings.add(batch)
     return findings
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from native_reader.account.account import Account
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import spelled
 from native_reader.sentences import Said, say
@@ -113,6 +114,8 @@ class FirstFindings:
     counts: Counter[str] = field(default_factory=Counter)
     error: str | None = None
     """Why the check did not reach its end."""
+    account: Account | None = None
+    """In which state the messages are, from the same pass, if that is wanted."""
     _first: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {severity: [] for severity in SEVERITIES})
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -126,6 +129,11 @@ class FirstFindings:
     def rows(self) -> list[dict[str, Any]]:
         """Those that are kept."""
         return list(chain.from_iterable(self._first.values()))[: self.most]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong, and each message is where a broker left it."""
+        return not self.faults and (self.account is None or self.account.is_whole)
 
     @property
     def faults(self) -> int:

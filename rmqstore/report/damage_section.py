@@ -37,9 +37,13 @@ def damage(facts: Facts, words: Words) -> Markup:
 
 
 def findings_sentence(found: FirstFindings, words: Words) -> str:
-    """How many errors and warnings there are."""
+    """How many errors and warnings there are, and in which state the messages are."""
     errors, warnings = (words.say(f"n_{severity}s", count=found.counts[severity]) for severity in ("error", "warning"))
-    return words.say("findings_sentence", errors=errors, warnings=warnings)
+    sentence = words.say("findings_sentence", errors=errors, warnings=warnings)
+    if found.account is None:
+        return sentence
+    states = say("end", what=say("messages are", states=found.account.said)).text(words.language)
+    return words.say("two_sentences", first=sentence, second=states)
 
 
 def damage_sentence(facts: Facts, words: Words) -> str:

@@ -24,6 +24,7 @@ METRICS = {
     "damaged_ranges": "Ranges of the log that are damaged or missing.",
     "damaged_bytes": "Bytes of these ranges.",
     "findings": "Findings of the check of all files; absent without --verify.",
+    "account_messages": "Messages by state, as the check counts them; absent without --verify.",
     "group_lag_messages": "Messages between the offset of a consumer group and the end of its queues.",
     "group_lost_messages": "Those of them that expired before the group read them.",
     "group_oldest_unread_timestamp_seconds": "Store time of the oldest message that the group has not read.",
@@ -86,6 +87,8 @@ def _samples(facts: Facts) -> Iterator[Sample]:
         yield from _pending(facts.pending)
     if isinstance(facts.findings, FirstFindings):
         yield from (Sample("findings", {"severity": name}, facts.findings.counts[name]) for name in ("error", "warning", "note"))
+        states = {} if facts.findings.account is None else facts.findings.account.messages
+        yield from (Sample("account_messages", {"state": state}, count) for state, count in states.items())
 
 
 def _disk(facts: Facts) -> Iterator[Sample]:
