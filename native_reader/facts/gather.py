@@ -206,7 +206,9 @@ def gather(files: StoreFiles, settings: ReportSettings) -> Facts:
 
 
 def _start(tables: Tables, settings: ReportSettings, end: int, damage: Damages) -> Start:
-    return answer_for(tables.files, end, settings.reserved, settings.options.get("max_read_rate"), damage, now=settings.now // 1000)
+    return answer_for(
+        tables.files, end, settings.reserved, settings.options.get("max_read_rate"), damage, now=settings.now // 1000, reads_log=False
+    )
 
 
 def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedInLog:

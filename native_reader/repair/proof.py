@@ -23,7 +23,7 @@ from native_reader.sentences import Said, say
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
-_OTHER_TAG = "entry-tag"
+_OF_DOUBTS = ("entry-tag", "record-properties")
 
 
 class Warned(NamedTuple):
@@ -51,11 +51,13 @@ def prove(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings,
 
 def _check(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings) -> list[Warned]:
     warnings = []
-    tags = sum(doubt.is_kept for doubt in plan.doubts.values())  # their entries stay
+    kept = sum(doubt.is_kept for doubt in plan.doubts.values())  # their entries stay
+    left = dict.fromkeys(_OF_DOUBTS, kept)
     for row in findings_in(new, settings):
         text = f"{row['code']}: {row['message']}"
-        tags -= row["count"] if row["code"] == _OTHER_TAG else 0
-        if row["code"] not in COPIED and not (row["code"] == _OTHER_TAG and tags >= 0):
+        if row["code"] in left:
+            left[row["code"]] -= row["count"]
+        if row["code"] not in COPIED and left.get(row["code"], -1) < 0:
             raise refusal("proof", found=text, path=place)
         found = say(f"found {row['code']}", message=Said.from_json(row["details"]))
         warnings.append(Warned(text, say("copied with", code=row["code"], found=found)))

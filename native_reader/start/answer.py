@@ -95,17 +95,18 @@ def answer_for(
     checksums: bool = False,
     now: int | None = None,
     witnesses: Witnesses | None = None,
+    reads_log: bool = True,
 ) -> Start:
     """The answer as each command gives it: for all versions that the store can be of.
 
     `reserved_hours`: see `reserved_of`. `max_read_rate`: as the option. `now`: by default the current time. `witnesses`: of the store, if
-    they are known. The others: see `may_start`.
+    they are known. `reads_log`: whether a small log is read whole for them. The others: see `may_start`.
     """
     version, _ = oldest_version(files)
     rate = MessageOptions(max_read_rate=max_read_rate).projection().max_read_rate
     moment = time_ns() // 1_000_000 if now is None else now
     if witnesses is None:
-        witnesses = look_at(files, end, reserved_hours, rate)
+        witnesses = look_at(files, end, reserved_hours, rate, reads_log=reads_log)
     settings: dict[str, Any] = {"checksums": checksums, "now": moment, "reserved_hours": reserved_hours, "max_read_rate": rate}
     return may_start(files, version, end, damage, witnesses=witnesses, **settings)
 

@@ -33,22 +33,24 @@ def has_removed(store: StoreFiles, queues: QueueNumbering, end: int, reserved_ho
         return False
     first, last = (int(head["store_timestamp"]) for head in (_first_head(held[0]), _first_head(held[-1])))
     newest = max(last, *checkpoint_of(store.uri).times)
-    return 0 < first <= newest < first + reserved_hours * _HOUR and not _has_cleaned(queues, store.begins)
+    return 0 < first <= newest < first + reserved_hours * _HOUR and _names_older(queues, store.begins)
 
 
-def _has_cleaned(queues: QueueNumbering, begin: int) -> bool:
-    """Whether a broker deleted the queue files of what was before the log: all of them, but the last one of each queue."""
-    has_deleted = False
+def _names_older(queues: QueueNumbering, begin: int) -> bool:
+    """Whether queues name what was before the log, and no broker deleted it: it deletes queue files too, but the last one of each queue."""
+    is_named = has_deleted = False
     for queue in queues.all:
-        if is_in_database(queue.files[0].uri):
-            continue
-        has_deleted |= queue.files[0].base > 0
-        if len(queue.files) > 1:
-            with QueueReader(queue) as reader:
+        with QueueReader(queue) as reader:
+            first = reader.read(0, min(1, reader.units))
+            is_named |= bool(len(first)) and int(first.offsets[0]) < begin
+            if is_in_database(queue.files[0].uri):
+                continue
+            has_deleted |= queue.files[0].base > 0
+            if len(queue.files) > 1:
                 last = reader.read(queue.files[0].units - 1, queue.files[0].units)
-            if len(last) and int(last.offsets[-1]) < begin:
-                return False
-    return has_deleted
+                if len(last) and int(last.offsets[-1]) < begin:
+                    return True
+    return is_named and not has_deleted
 
 
 def most_blank(store: StoreFiles, start: int, stop: int) -> int:

@@ -13,15 +13,16 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from native_reader.broker.settings import Topics
+from native_reader.layout.begin import number
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import kind_of_topic
+from native_reader.layout.one_record import Record, record_in
 from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC, java_hash
 from native_reader.layout.record import INNER_BATCH
 from native_reader.sides.bounds import Bounds, bounds_in
 from native_reader.sides.queues import IF_DELETED, Queue, QueueReader
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.store import Segment, StoreFiles
-from native_reader.witness.records import Record, record_in
 from native_reader.witness.segments import record_at
 
 _AT_ONCE = 4 << 10
@@ -106,7 +107,7 @@ def _entries_at(queue: Queue, which: int, stored: StoredFile, places: Sequence[i
     """Those of an ordinary queue that name a record."""
     file, found = queue.files[which], list[Entry]()
     for place, content in zip(places, stored.read_ranges([(place * 20, 20) for place in places]), strict=True):
-        offset, size, code = (int.from_bytes(content[begin:end], signed=True) for begin, end in ((0, 8), (8, 12), (12, 20)))
+        offset, size, code = (number(content[begin:end]) for begin, end in ((0, 8), (8, 12), (12, 20)))
         if size > 0 and size != FILLER_SIZE and offset >= 0:
             found.append(Entry(queue.topic, queue.queue_id, file.uri, file.base + place, offset, size, code))
     return found

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from native_reader.layout.one_record import Record
 from native_reader.layout.record import host_text
 from native_reader.sentences import say
 from native_reader.storage.store import Segment, StoreFiles
@@ -24,7 +25,6 @@ from native_reader.witness.contradiction import (
     contradiction,
 )
 from native_reader.witness.entries import Entry, Lookup, Sample, Seen, entries_of_records, entry_into
-from native_reader.witness.records import Record
 from native_reader.witness.segments import SegmentLook
 
 _MOST_SEARCHED, _QUEUES_SEARCHED = 256, 3

@@ -44,11 +44,14 @@ class Logged:
         return self.is_whole or self.is_dispatched
 
 
-def logged_in(store: StoreFiles, end: int, looks: Sequence[SegmentLook], samples: Sequence[Sample], max_read_rate: int | None) -> Logged:
-    """What a log that ends at `end` has of each queue."""
+def logged_in(
+    store: StoreFiles, end: int, looks: Sequence[SegmentLook], samples: Sequence[Sample], max_read_rate: int | None,
+    *, reads_log: bool,
+) -> Logged:  # fmt: skip
+    """What a log that ends at `end` has of each queue. `reads_log`: whether a small one is read whole."""
     newest = max((sample.newest for sample in samples), default=0)
     size = sum(segment.size for segment in store.segments)
-    if store.segments and size <= READ_WHOLE and not storage_of(store.segments[0].uri).is_slow:
+    if reads_log and store.segments and size <= READ_WHOLE and not storage_of(store.segments[0].uri).is_slow:
         return _all(store, end, newest, max_read_rate)
     found: dict[Place, list[int]] = {}
     for look in looks:

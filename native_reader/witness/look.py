@@ -33,13 +33,17 @@ class Witnesses:
 
 
 def look_at(
-    store: StoreFiles, end: int, reserved_hours: int, max_read_rate: int | None = None, samples: Sequence[Sample] | None = None
-) -> Witnesses:
-    """Look at a witness for each file of a store whose log ends at `end`. `samples`: of its queues, if they were looked at before."""
+    store: StoreFiles, end: int, reserved_hours: int, max_read_rate: int | None = None, samples: Sequence[Sample] | None = None,
+    *, reads_log: bool = True,
+) -> Witnesses:  # fmt: skip
+    """Look at a witness for each file of a store whose log ends at `end`.
+
+    `samples`: of its queues, if they were looked at before. `reads_log`: whether a small log is read whole.
+    """
     looks = look_at_segments(store.segments, end)
     samples = look_at_queues(store) if samples is None else samples
     files = Files(store, end, looks, samples)
-    settings = Settings(store, samples, logged_in(store, end, looks, samples, max_read_rate))
+    settings = Settings(store, samples, logged_in(store, end, looks, samples, max_read_rate, reads_log=reads_log))
     found = [
         *files.contradictions(),
         *beside_the_segments(store),

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.layout.begin import read_pair
-from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, MAGIC_V1, PADDING, SMALLEST_RECORD, magics
+from native_reader.layout.begin import number, read_pair
+from native_reader.layout.one_record import MAGIC_BEGIN, Record, body_ends_at, record_in, record_without_body
+from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, PADDING, SMALLEST_RECORD, magics
 from native_reader.storage.protocol import StoredFile, map_files, storage_of
 from native_reader.storage.store import Segment
-from native_reader.witness.records import Record, body_ends_at, record_in, record_without_body
 
 _BEGIN, _END = 4 << 10, 8 << 10
 _LONGER_ENDS = 256 << 10, 4 << 20
@@ -24,8 +24,6 @@ _LONGEST_REST = 34 << 10
 """What can follow a body: a topic and properties."""
 _FEW = 1000
 """Of so many segments all records at their ends are looked at, of more only the last one."""
-_MAGIC = MAGIC_V1.to_bytes(4, signed=True)[:3]
-"""The bytes that begin both magics."""
 _MAGIC_AT = 4
 Find = Callable[[bytes, int], Iterator[tuple[int, Record]]]
 
@@ -124,7 +122,7 @@ def record_at(file: StoredFile, position: int, known: int = 0) -> Record | None:
     end = body_ends_at(begin)
     if end is None:
         return None
-    size = int.from_bytes(begin[:4])
+    size = number(begin[:4])
     (rest,) = file.read_ranges([(position + end, min(size - end, _LONGEST_REST))])
     return record_without_body(begin, rest, size)
 
@@ -145,7 +143,7 @@ def _records_in(content: bytes, position: int) -> Iterator[tuple[int, Record]]:
 def _last_in(content: bytes, position: int) -> Iterator[tuple[int, Record]]:
     """As `_records_in`, only the last one."""
     place = len(content)
-    while (place := content.rfind(_MAGIC, 0, place)) >= _MAGIC_AT:
+    while (place := content.rfind(MAGIC_BEGIN, 0, place)) >= _MAGIC_AT:
         if (record := record_in(content, place - _MAGIC_AT)) is not None:
             yield position + place - _MAGIC_AT, record
             return

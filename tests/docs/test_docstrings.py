@@ -22,8 +22,8 @@ PUBLIC = {
     for name in package.__all__
 }
 PUBLIC["native_reader.api.TableScan"] = api.TableScan
-SPARK = "rmqstore_spark.register"
-"""Its example needs a Spark: tests/spark/test_spark_frames.py runs it."""
+SPARK = ("rmqstore_spark.register", "rmqstore_spark.account")
+"""Their examples need a Spark: tests/spark/test_spark_frames.py runs them."""
 SPEC = testing.StoreSpec(
     bytes=128 << 10,
     body=200,
@@ -63,7 +63,7 @@ def documented(thing: Any) -> Iterator[tuple[str, Any]]:
 DOCUMENTED = {f"{name}{member}": thing for name, public in PUBLIC.items() for member, thing in documented(public)}
 
 
-@pytest.mark.parametrize("name", [name for name, thing in DOCUMENTED.items() if ">>>" in (thing.__doc__ or "") and name != SPARK])
+@pytest.mark.parametrize("name", [name for name, thing in DOCUMENTED.items() if ">>>" in (thing.__doc__ or "") and name not in SPARK])
 def test_examples_run(name: str, stores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("store", "damaged", "incomplete"):
         (tmp_path / folder).symlink_to(stores / folder)

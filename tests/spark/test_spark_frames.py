@@ -147,6 +147,14 @@ def test_a_path_may_be_relative_and_file_uris_are_paths(spark: SparkSession, kep
     assert load(spark, os.path.relpath(kept)).count() == 40
 
 
+def test_the_account_is_that_of_python(spark: SparkSession, kept: Path) -> None:
+    check = nr.open(kept).verify()
+    check.to_table()
+    found = rmqstore_spark.account(spark, str(kept))
+    assert found.messages == check.account.messages
+    assert found.table.sort_by("topic").equals(check.account.table.sort_by("topic"))
+
+
 def test_the_example_of_register_runs(spark: SparkSession, kept: Path) -> None:
     text = (rmqstore_spark.register.__doc__ or "").replace('"store"', f'"{kept}"').replace("255", "40")
     example = doctest.DocTestParser().get_doctest(text, {"rmqstore_spark": rmqstore_spark}, "register", None, None)

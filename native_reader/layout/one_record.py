@@ -29,6 +29,8 @@ from native_reader.layout.record import (
 _read_fixed = struct.Struct(">ii4xi4xqqi").unpack_from
 """Size, magic, queue, queue offset, physical offset and flags."""
 _read_time = struct.Struct(">q").unpack_from
+MAGIC_BEGIN = MAGIC_V1.to_bytes(4, signed=True)[:3]
+"""The bytes that begin both magics."""
 _BORN_HOST_AT = 48
 _IPV4_HOST, _IPV6_HOST = 8, 20
 _PREPARED_OR_ROLLED_BACK = (PREPARED, ROLLBACK)
