@@ -7,7 +7,6 @@ VERIFY = {
     "more places until": ("{found} ({count:,} more, up to offset {last:,})", "{found}（另有 {count:,} 处，直到偏移量 {last:,}）"),
     "without a record": ("{bytes:,} {bytes:byte|bytes} without a record: {what}", "有 {bytes:,} 字节无法识别为记录：{what}"),
     "with reason": ("{reason}: {what}", "{what}（{reason}）"),
-    "properties end in zeros": ("its properties end in zeros", "其属性以零结尾"),
     "odd properties": ("its properties end in zeros or are not UTF-8", "其属性以零结尾，或不是有效的 UTF-8"),
     "is not packed": ("it says that its body is compressed, and the body is not", "其标志表明消息体已压缩，而消息体并未压缩"),
     "is packed": ("it says that its body is plain, and the body is compressed", "其标志表明消息体未压缩，而消息体已压缩"),

@@ -18,7 +18,7 @@ from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, SMALLE
 from native_reader.log.recovery import recovery_stops
 from native_reader.plan.beside import Sides
 from native_reader.plan.split import Split
-from native_reader.records.damages import FROM_PROPERTIES, OTHER_KEYS, Damage
+from native_reader.records.damages import OTHER_KEYS, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.sentences import Said, say, verbatim
@@ -162,9 +162,6 @@ class _SegmentCheck:
     def _add_damage(self, damage: Damage, unopened: str | None) -> None:
         start, end, uri = damage.start, damage.end, self._segment.uri
         self._findings.add("log-damage", uri, _described(damage, unopened), start, last=start)
-        if damage.anomaly == FROM_PROPERTIES and damage.before is not None:
-            self._findings.add("record-properties", uri, Said("properties end in zeros"), damage.before)
-            self._doubts.append((Mark.PROPERTIES, np.array([damage.before], np.int64)))
         if unopened is not None and self._states is not None:
             self._states.without = Mark.UNREAD_RECORD
         self._damage.append((start, end))

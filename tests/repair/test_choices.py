@@ -94,7 +94,7 @@ def test_a_record_without_tag_is_kept_on_request(store: Path, tmp_path: Path) ->
     (row,) = nr.open(store).messages(columns="topic,queue_id,queue_offset,tags", where=f"physical_offset = {offset}").to_table().to_pylist()
     old, new = (list(entries(each, row["topic"], row["queue_id"])) for each in (store, tmp_path / "new"))
     assert (row["tags"], old) == (None, new), "the entry is the only evidence that the message has a tag"
-    assert findings(tmp_path / "new") == {"entry-tag"}
+    assert findings(tmp_path / "new") == {"entry-tag", "record-properties"}
     assert "- **Doubtful:** 1 message, kept as on the disk, with its queue entry." in Path(done.page or "").read_text()
 
 

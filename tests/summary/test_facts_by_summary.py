@@ -102,7 +102,8 @@ def test_a_report_reads_few_bytes_of_the_segments_that_are_covered(written: tupl
     facts = nr.open(storage.url).report(now=NOW, summary=written[1])
     read = [count for uri, count in sorted(storage.bytes_of.items()) if "/commitlog/" in uri]
     assert facts.log.bytes_known == 3 * SEGMENT
-    assert sum(read[:3]) < 0.1 * 3 * SEGMENT < read[3]
+    # Witnesses are read at both ends of each segment, of any size.
+    assert sum(read[:3]) < 0.4 * 3 * SEGMENT < 2 * read[3]
 
 
 def test_the_page_says_what_it_did_not_read(written: tuple[Path, Path]) -> None:
