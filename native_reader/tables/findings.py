@@ -43,7 +43,7 @@ def parts_of_check(request: TableRequest) -> list[VerifyPart]:
     return plan_parts(read.stores, read.ends, read.planning, misnamed)
 
 
-def checked(part: VerifyPart, projection: Projection, runs: Runs | None = None) -> Findings:
+def checked(part: VerifyPart, projection: Projection, runs: Runs) -> Findings:
     """The findings of one part. `runs`: gets the states of its messages."""
     findings = Findings()
     match part:
@@ -61,7 +61,7 @@ def checked(part: VerifyPart, projection: Projection, runs: Runs | None = None) 
 
 
 def _batches(part: VerifyPart, projection: Projection) -> Iterator[pa.RecordBatch]:
-    if (batch := checked(part, projection).batch()) is not None:
+    if (batch := checked(part, projection, Runs()).batch()) is not None:
         yield batch
 
 

@@ -62,13 +62,12 @@ class LogPart(NamedTuple):
         return self.split.work
 
 
-def check_segment(part: LogPart, projection: Projection, findings: Findings, runs: Runs | None = None) -> None:
+def check_segment(part: LogPart, projection: Projection, findings: Findings, runs: Runs) -> None:
     """Add what is wrong in a segment. `runs`: gets the states of its messages."""
     if part.split.end:
         low, high = part.split.segment.base, part.split.segment.base + part.split.end
-        contradicted = findings if runs is None else _Doubts(findings)
-        keys = KeyCheck(part.sides, contradicted, low, high)
-        _SegmentCheck(part, projection, contradicted, keys, runs).check()
+        doubts = _Doubts(findings)
+        _SegmentCheck(part, projection, doubts, KeyCheck(part.sides, doubts, low, high), runs).check()
 
 
 class _Doubts(Findings):
@@ -101,14 +100,14 @@ class _Doubts(Findings):
 
 
 class _SegmentCheck:
-    def __init__(self, part: LogPart, projection: Projection, findings: Findings, keys: KeyCheck, runs: Runs | None) -> None:
+    def __init__(self, part: LogPart, projection: Projection, findings: _Doubts, keys: KeyCheck, runs: Runs) -> None:
         self._keys, self._runs = keys, runs
         self._part, self._projection, self._findings = part, projection, findings
         self._segment, self._frame = part.split.segment, part.split.segment.frame
         # A running broker makes new files, so each segment lists its queues anew.
         self._queues = QueueNumbering(part.sides) if part.sides.is_live else part.queues
         self._reader = RecordReader(self._queues)
-        self._states = None if runs is None else RangeStates(runs, self._queues)
+        self._states = RangeStates(runs, self._queues)
         self._entries = EntryCheck(part.sides, self._queues, findings, self._reader.places, self._states)
         self._doubts: list[tuple[Mark, Numbers]] = []
         """Records of this range that contradict themselves."""
@@ -156,13 +155,12 @@ class _SegmentCheck:
             if isinstance(error, UnreadableError) and not error.is_of_disk and error.errno not in REFUSED:
                 raise  # a lost network, for example: no fault of the store, and nothing else can be read
             self._findings.add("log-damage", segment.uri, verbatim(str(error)), segment.base)
-            if self._runs is not None:
-                self._runs.one(Mark.UNREAD, size=segment.size, offsets=(segment.base, segment.end - 1), file=segment.uri)
+            self._runs.one(Mark.UNREAD, size=segment.size, offsets=(segment.base, segment.end - 1), file=segment.uri)
 
     def _add_damage(self, damage: Damage, unopened: str | None) -> None:
         start, end, uri = damage.start, damage.end, self._segment.uri
         self._findings.add("log-damage", uri, _described(damage, unopened), start, last=start)
-        if unopened is not None and self._states is not None:
+        if unopened is not None:
             self._states.without = Mark.UNREAD_RECORD
         self._damage.append((start, end))
         self._all_damage.append((start, end))
@@ -201,8 +199,7 @@ class _SegmentCheck:
         if len(facts):
             self._times(facts)
         damage = np.array(self._damage, np.int64).reshape(-1, 2) + frame
-        if self._states is not None:
-            self._states.begin(facts)
+        self._states.begin(facts)
         self._themselves(facts)
         if self._part.sides.directories:
             self._entries.check(facts, light, low + frame, high + frame, damage)
@@ -220,17 +217,14 @@ class _SegmentCheck:
             if len(rows := np.flatnonzero(facts.doubts & doubt)):
                 first, last = int(facts.offset[rows[0]]), int(facts.offset[rows[-1]])
                 self._findings.add(code, self._segment.uri, Said(kind), first, count=len(rows), last=last)
-                if self._states is not None:
-                    self._states.mark(rows, mark)
+                self._states.mark(rows, mark)
 
     def _account(self, facts: RecordFacts) -> None:
         """Add the records of a compared range to the account."""
-        states, findings = self._states, self._findings
-        if states is None or not isinstance(findings, _Doubts):
-            return
+        states = self._states
         if not self._part.sides.directories:
             states.mark(np.arange(len(facts)), Mark.NO_QUEUE)
-        states.mark_at(facts, findings.taken(), Mark.OTHER_KEYS)
+        states.mark_at(facts, self._findings.taken(), Mark.OTHER_KEYS)
         for mark, offsets in self._doubts:
             states.mark_at(facts, offsets + self._frame, mark)
         self._doubts = []
@@ -238,8 +232,6 @@ class _SegmentCheck:
 
     def _unnamed(self, window: Window) -> None:
         """Bytes without a record that no entry names, and a file of another broker or under a wrong name."""
-        if self._runs is None or self._states is None:
-            return
         if self._states.is_foreign:
             self._runs.mark_all(Mark.FOREIGN)
             self._runs.one(Mark.BYTES, size=self._segment.size, offsets=(self._segment.base, self._segment.end - 1), file=self._segment.uri)
@@ -283,8 +275,7 @@ class _SegmentCheck:
         """The checkpoint must not be later than the last record."""
         part, newest = self._part, max(checkpoint_of(self._part.sides.uri).times)
         if self._segment.framing == PLAIN and not part.sides.is_live and self._last_time != _NEVER and newest > self._last_time:
-            if self._runs is not None:
-                self._runs.one(Mark.CHECKPOINT, file=f"{part.sides.uri}/checkpoint")
+            self._runs.one(Mark.CHECKPOINT, file=f"{part.sides.uri}/checkpoint")
             found = say("checkpoint later", milliseconds=newest - self._last_time)
             self._findings.add("checkpoint-ahead", f"{part.sides.uri}/checkpoint", found, part.sides.end)
 

@@ -49,7 +49,7 @@ def _is_of_broker(topic: str) -> bool:
     return topic.startswith(LIGHT_TOPIC) or kind_of_topic(topic) in SYSTEM_KINDS
 
 
-def check_queues(part: QueuePart, findings: Findings, runs: Runs | None = None) -> None:
+def check_queues(part: QueuePart, findings: Findings, runs: Runs) -> None:
     """Add what is wrong in the queues of these topics. `runs`: gets what entries name outside the files of the log."""
     topics, copies = Topics(part.sides.config), QueueCopies(part.sides.directories)
     configured, of_batches = frozenset(topics.names()), topics.of_batches()
@@ -76,7 +76,7 @@ def check_queues(part: QueuePart, findings: Findings, runs: Runs | None = None) 
             if is_left_behind:
                 _left_behind(uri, queue, copies, findings)
             _names(uri, queue, entries, findings)
-            counted = None if runs is None or is_left_behind or topic.name.startswith(LIGHT_TOPIC) else _Outside(queue, part, runs)
+            counted = None if is_left_behind or topic.name.startswith(LIGHT_TOPIC) else _Outside(queue, part, runs)
             leaves_out = is_in_database(uri) and topic.name in of_batches
             _QueuePass(uri, queue, part, findings, counted, leaves_out=leaves_out).check()
 

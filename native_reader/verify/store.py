@@ -46,11 +46,10 @@ class StorePart(NamedTuple):
     """How many bytes before the log were removed: they cannot have expired."""
 
 
-def check_store(part: StorePart, findings: Findings, runs: Runs | None = None) -> None:
+def check_store(part: StorePart, findings: Findings, runs: Runs) -> None:
     """Add what concerns the whole store. `runs`: gets what was not read, and what lies beyond the ends."""
     sides, add = part.sides, findings.add
-    if runs is not None:
-        _unread(part, runs)
+    _unread(part, runs)
     for gap in part.gaps:
         found = say("no file has", start=gap.start, stop=gap.stop)
         found = found if gap.back is None else say("sentences", first=found, second=gap.back)
@@ -121,7 +120,7 @@ def _checkpoint(sides: Sides, findings: Findings) -> None:
         findings.add("checkpoint-missing", uri, Said("no times"))
 
 
-def _config(sides: Sides, findings: Findings, runs: Runs | None) -> None:
+def _config(sides: Sides, findings: Findings, runs: Runs) -> None:
     if sides.config is None:
         return
     for uri, problem in damaged_files(sides.config):
@@ -133,7 +132,7 @@ def _config(sides: Sides, findings: Findings, runs: Runs | None) -> None:
     _consumer_offsets(offsets, sides, findings, runs)
 
 
-def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Findings, runs: Runs | None) -> None:
+def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Findings, runs: Runs) -> None:
     """Consumers must not be ahead of their queues: they would miss messages until the queue is there."""
     queues, ends = QueueNumbering(sides), dict[int, int | None]()
     for offset in offsets:
@@ -149,6 +148,5 @@ def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Fi
             names = {"group": str(offset.group), "topic": queue.topic}
             ahead = say("group ahead", **names, committed=offset.committed, queue=queue.queue_id, end=end)
             findings.add("offset-after-queue", offset.file, ahead, topic=queue.topic, queue_id=queue.queue_id)
-            if runs is not None:
-                place, beyond = (queue.topic, queue.queue_id), (end, offset.committed)
-                runs.one(Mark.GROUP_OFFSET, place, numbers=beyond, messages=offset.committed - end, file=offset.file)
+            place, beyond = (queue.topic, queue.queue_id), (end, offset.committed)
+            runs.one(Mark.GROUP_OFFSET, place, numbers=beyond, messages=offset.committed - end, file=offset.file)
