@@ -75,8 +75,14 @@ class Runs:
             known = batch.column(at)
             marks = pc.if_else(pc.less(known, int(mark)), pa.scalar(int(mark), pa.int64()), known)
             if mark == Mark.FOREIGN:
-                marks = pc.if_else(pc.equal(known, int(Mark.WRONG_ENTRY)), pa.scalar(int(Mark.ENTRY), pa.int64()), marks)
+                names_lost = pc.is_in(known, pa.array([int(Mark.WRONG_ENTRY), int(Mark.OTHER_QUEUE)], pa.int64()))
+                marks = pc.if_else(names_lost, pa.scalar(int(Mark.ENTRY), pa.int64()), marks)
             self._batches[place] = batch.set_column(at, SCHEMA.field(at), marks)
+
+    def bytes_of(self, mark: Mark) -> int:
+        """The sum of the sizes of the messages with that mark, without those that were added one by one."""
+        sums = (pc.sum(batch.filter(pc.equal(batch["mark"], int(mark)))["bytes"]).as_py() for batch in self._batches)
+        return sum(filter(None, sums))
 
     def batch(self) -> pa.RecordBatch | None:
         """All runs; None if there are none."""

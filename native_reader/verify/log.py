@@ -14,7 +14,7 @@ from native_reader.columns.projection import Projection
 from native_reader.columns.rows import anomaly_of, wrong
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreError, UnreadableError
-from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, Numbers, Records
+from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, Numbers, Records
 from native_reader.log.recovery import recovery_stops
 from native_reader.plan.beside import Sides
 from native_reader.plan.split import Split
@@ -233,10 +233,7 @@ class _SegmentCheck:
     def _unnamed(self, window: Window) -> None:
         """Bytes without a record that no entry names, and a file of another broker or under a wrong name."""
         if self._states.is_foreign:
-            self._runs.mark_all(Mark.FOREIGN)
-            self._runs.one(Mark.BYTES, size=self._segment.size, offsets=(self._segment.base, self._segment.end - 1), file=self._segment.uri)
-            claimed, met = self._states.claimed, self._states.met
-            self._findings.add("log-foreign", self._segment.uri, say("foreign", entries=claimed, met=met), self._segment.base)
+            self._foreign()
         if self._part.is_misnamed:
             self._runs.mark_all(Mark.FILE_NAME)
             right = f"{self._segment.base:020}"
@@ -248,6 +245,17 @@ class _SegmentCheck:
             start, end = damage[row].tolist()
             mark = Mark.UNREAD if window.unopened is not None else Mark.LAST_BYTES if end == self._segment.end else Mark.BYTES
             self._runs.one(mark, size=int(unnamed[row]), offsets=(start, end - 1), file=self._segment.uri)
+
+    def _foreign(self) -> None:
+        """Say that the file is of another broker. What was in its place is what entries name there, and a blank."""
+        segment, claimed, met = self._segment, self._states.claimed, self._states.met
+        self._findings.add("log-foreign", segment.uri, say("foreign", entries=claimed, met=met), segment.base)
+        self._runs.mark_all(Mark.FOREIGN)
+        if self._part.after is not None:
+            with Window(self._part.after, LONGEST_HEAD, past_unreadable=True) as following:
+                blank = int(head_at(following, 0)["size"]) + BLANK_HEAD
+            if (size := segment.size - self._runs.bytes_of(Mark.ENTRY)) > blank:
+                self._runs.one(Mark.BYTES, size=size, offsets=(segment.base, segment.end - 1), file=segment.uri)
 
     def _recovery(self, window: Window) -> None:
         """Where a starting broker would stop, if records follow."""

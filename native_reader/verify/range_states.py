@@ -46,8 +46,8 @@ class RangeStates:
         self._runs, self._queues = runs, queues
         self.without = Mark.ENTRY
         """What an entry means whose record is not there."""
-        self.claimed = self.met = 0
-        """How many entries name something in this segment, and how many of them a whole record."""
+        self.claimed = self.met = self.records = 0
+        """How many entries name something in this segment, how many of them a whole record, and how many records there are."""
         self._marks, self._numbers, self._counts = np.empty(0, np.int8), np.empty(0, np.int64), np.empty(0, np.int64)
         self._others: list[MergedClaims] = []
         self._nowhere: list[Numbers] = []
@@ -55,6 +55,7 @@ class RangeStates:
 
     def begin(self, facts: RecordFacts) -> None:
         """The records of the next range."""
+        self.records += len(facts)
         self._marks = np.full(len(facts), Mark.QUEUED, np.int8)
         self._marks[facts.queue == NO_ENTRY] = Mark.IN_NO_QUEUE
         self._numbers = facts.queue_offset.copy()
@@ -119,8 +120,12 @@ class RangeStates:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether entries name much in this segment, and almost never one of its records: the file is of another broker."""
-        return self.claimed >= _ENOUGH and self.met * _HARDLY_ANY <= self.claimed
+        """Whether entries name much in this segment, and almost never one of its records: the file is of another broker.
+
+        The first record of each segment is where an entry says that one is, in whichever file.
+        """
+        is_named = self.met > 1 + self.claimed // _HARDLY_ANY
+        return not is_named and min(self.claimed, self.records - self.met) >= _ENOUGH
 
     def unnamed(self, damage: Numbers) -> Numbers:
         """How many bytes of each range without records are in no message that an entry names."""
