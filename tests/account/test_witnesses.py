@@ -17,6 +17,7 @@ from native_reader.account.account import Account
 from native_reader.account.states import STATE_OF, Mark, why
 from native_reader.testing.compression import lz4_body, zlib_body, zstd_body
 from native_reader.testing.logs import CommitLog
+from native_reader.testing.records import pack_properties
 
 LOG, WHOLE = healthy(60)
 SEGMENTS = sorted(files_of(LOG))
@@ -175,10 +176,90 @@ def test_bytes_that_no_offset_explains_are_a_loss_of_unknown_size() -> None:
     assert ("lost", "entry") not in found
 
 
+def test_the_last_segment_is_gone() -> None:
+    """Its records are named after the end of the log. The checkpoint is later, too."""
+    assert found_in(without(SEGMENTS[-1])) == {
+        ("served", "queued"): 60 - in_segment(-1),
+        ("lost", "after end"): in_segment(-1),
+        ("at least", "checkpoint"): 0,
+    }
+
+
+def test_an_entry_that_names_bytes_inside_a_whole_record_is_no_lost_message() -> None:
+    """The record that has its queue offset has no entry then. Behind the last one, no message was."""
+    queue, number = queue_of(TOPIC), PLACED.message.queue_offset
+    wrong = struct.pack(">qiq", LOG.placed[7].offset + 5, 200, 3)
+    assert found_in(written(queue, 20 * number, wrong)) == ONE | {("unreachable", "no entry"): 1}
+    assert found_in(written(queue, 20 * 20, wrong)) == SERVED
+
+
+def test_an_entry_that_names_damage_is_no_lost_message_if_its_record_is_elsewhere() -> None:
+    """Two entries name the same damaged bytes. The record of one of them is there."""
+    queue, number = queue_of(TOPIC), PLACED.message.queue_offset
+    files = in_record(0, bytes(PLACED.size))
+    content = bytearray(files[queue])
+    content[20 * (number + 1) : 20 * (number + 2)] = content[20 * number : 20 * (number + 1)]
+    assert found_in(files | {queue: bytes(content)}) == {("served", "queued"): 58, ("lost", "entry"): 1, ("unreachable", "no entry"): 1}
+
+
+def test_a_wrong_first_entry_does_not_make_a_topic_new() -> None:
+    """Else the first record would be one of an earlier topic, which was deleted."""
+    first = next(each for each in LOG.placed if each.message.topic == "T0")
+    wrong = struct.pack(">qiq", first.offset + 1, first.size, 0)
+    assert found_in(written(queue_of("T0"), 0, wrong)) == ONE | {("unreachable", "no entry"): 1}
+
+
+def expired(hours: int, *, is_cleaned: bool) -> Found:
+    """The first segment is gone. The store's times span some hours; a broker that deletes it deletes queue files, too."""
+    times = [1_700_000_000_000 + each * hours * 3_600_000 // 60 for each in range(60)]
+    log, files = healthy([message(each, store_timestamp=times[each]) for each in range(60)], queue_file=80)
+    gone = [each for each in log.placed if each.segment == 0]
+    files.pop(SEGMENTS[0])
+    for number in range(0, 20, 4) if is_cleaned else ():
+        for topic in ("T0", "T1", "T2"):
+            own = [each.message.queue_offset for each in gone if each.message.topic == topic]
+            if number + 3 in own:
+                files.pop(queue_of(topic, 20 * number))
+    found = found_in(files)
+    return {key: count for key, count in found.items() if key != ("served", "queued")}
+
+
+def test_a_first_segment_that_a_broker_deleted_has_expired() -> None:
+    assert expired(1, is_cleaned=False).keys() == {("lost", "removed"), ("at least", "removed file")}
+    assert expired(1, is_cleaned=True).keys() <= {("expired", "before begin")}
+    assert expired(100, is_cleaned=False).keys() == {("expired", "before begin")}
+
+
+def test_a_light_queue_names_messages_that_are_counted_in_their_own() -> None:
+    lights = {"INNER_MULTI_DISPATCH": "%LMQ%a", "INNER_MULTI_QUEUE_OFFSET": "0"}
+    light = message(30, properties=pack_properties({"TAGS": "tag0", "KEYS": "k30 all", "UNIQ_KEY": "U0030", **lights}))
+    log, files = healthy([*map(message, range(30)), light, *map(message, range(31, 60))])
+    placed = log.placed[30]
+    name, at = f"store/commitlog/{placed.segment:020}", placed.offset - placed.segment
+    found = found_in(files | {name: files[name][:at] + bytes(placed.size) + files[name][at + placed.size :]})
+    assert found == ONE | {("lost", "entry"): 1}
+
+
+def test_an_account_with_a_doubt_is_not_whole() -> None:
+    memory = in_memory(entry_at(">q", 12, 7))
+    check = nr.open(f"{memory.url}/store").verify()
+    check.to_table()
+    assert (check.account.is_whole, check.account.lost, check.account.knows_all) == (False, 0, True)
+
+
+def test_a_queue_whose_last_messages_are_in_bytes_that_nothing_explains() -> None:
+    """Their entries are there and say nothing: only how far the queue reaches shows them."""
+    files = in_record(0, bytes(PLACED.size))
+    content = bytearray(files[queue_of(TOPIC)])
+    struct.pack_into(">qiq", content, 20 * PLACED.message.queue_offset, 0, 0, 0)
+    assert found_in(files | {queue_of(TOPIC): bytes(content)}) == ONE | {("lost", "hole"): 1}
+
+
 def test_each_mark_has_a_case() -> None:
     """But those of whole stores, of files that cannot be read, and of the ends of logs: they have tests of their own."""
     tested = {reason for _, found in CASES.values() for _, reason in found}
     tested |= {"other keys", "properties", "packed", "foreign", "hole", "bytes"}
-    elsewhere = {Mark.NOT_DISPATCHED, Mark.IN_NO_QUEUE, Mark.EARLIER_TOPIC, Mark.DELETED_TOPIC, Mark.BEFORE_BEGIN, Mark.AFTER_END}
+    tested |= {"before begin", "after end"}
+    elsewhere = {Mark.NOT_DISPATCHED, Mark.IN_NO_QUEUE, Mark.EARLIER_TOPIC, Mark.DELETED_TOPIC}
     elsewhere |= {Mark.UNREAD, Mark.UNREAD_RECORD, Mark.LAST_BYTES, Mark.GAP_BYTES}
     assert {why(mark) for mark in STATE_OF} == tested | {why(mark) for mark in elsewhere}
