@@ -56,7 +56,6 @@ _THERE = frozenset(mark for mark in Mark if mark <= Mark.CHECKSUM) - {
 _DELIVERED = (Mark.QUEUED, Mark.NOT_DISPATCHED)
 _BARE = (Mark.BYTES, Mark.LAST_BYTES, Mark.GAP_BYTES)
 """Bytes that are in no record, and in none that an entry names."""
-_NO_STATE = (Mark.WRONG_ENTRY, Mark.REACH)
 _CLAIMS = (Mark.REMOVED, Mark.GAP, Mark.ENTRY, Mark.AFTER_END, Mark.UNREAD_RECORD, Mark.GROUP_OFFSET)
 """Something names messages that are not there."""
 
@@ -165,7 +164,7 @@ class _Queue:
     def rows(self) -> Iterator[Row]:
         """The rows of the account."""
         for mark, runs in self._by_mark.items():
-            if mark in _NO_STATE or mark in _CLAIMS:
+            if mark == Mark.WRONG_ENTRY or mark in _CLAIMS:
                 continue
             yield from ((self._row(mark, run) for run in runs) if STATE_OF[mark] not in AS_WANTED else [self._sum(mark, runs)])
         for mark in _CLAIMS:
@@ -190,8 +189,7 @@ class _Queue:
         """Queue offsets between others that nothing has, as far as the log has room for them: a queue offset can be damaged, too."""
         if any(run["first"] < 0 for mark, runs in self._by_mark.items() if mark in _THERE for run in runs):
             return  # in no order
-        reach = [(run["first"], run["stop"]) for run in self._by_mark.get(Mark.REACH, ())]
-        ends = [end for each in (*self._known, *reach) for end in each]
+        ends = [end for each in self._known for end in each]
         for start, stop in without((min(ends), max(ends)), self._known) if ends else ():
             if count := min(stop - start, self._room(start, stop)):
                 self.unlocated += count

@@ -58,9 +58,8 @@ class Mark(IntEnum):
     GROUP_OFFSET = auto()
     CHECKPOINT = auto()
     UNREAD = auto()
-    # For the account itself: an entry that names bytes of whole records, and which offsets a queue has
+    # For the account itself: an entry that names bytes of whole records
     WRONG_ENTRY = auto()
-    REACH = auto()
 
 
 STATE_OF = {

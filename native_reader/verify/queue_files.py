@@ -107,41 +107,26 @@ def _names(uri: str, queue: Queue, entries: Sequence[DirEntry], findings: Findin
 
 
 class _Outside:
-    """What the entries of one queue name outside the files of the log, and which queue offsets it has."""
+    """What the entries of one queue name outside the files of the log."""
 
     def __init__(self, queue: Queue, part: QueuePart, runs: Runs) -> None:
         self._queue, self._part, self._runs = queue, part, runs
-        self._first = self._stop = -1
+        if part.has_other_settings and not _is_of_broker(queue.topic):
+            runs.one(Mark.NO_SETTINGS, (queue.topic, queue.queue_id))
 
     def add(self, numbers: Numbers, offsets: Numbers, entries: NDArray[np.void]) -> None:
         """Add entries that are written."""
-        sides, is_batch = self._part.sides, self._queue.batch
-        low, high = int(offsets.min()), int(offsets.max())
-        if not is_batch and not self._part.gaps and sides.begin <= low and high < sides.end:  # as in almost all queues
-            self._reach(int(numbers[0]), int(numbers[-1]) + 1)
+        sides = self._part.sides
+        if not self._part.gaps and sides.begin <= int(offsets.min()) and int(offsets.max()) < sides.end:  # as in almost all queues
             return
-        found = _named(numbers, entries, is_batch=is_batch)
+        found = _named(numbers, entries, is_batch=self._queue.batch)
         is_before, is_after = offsets < sides.begin, offsets >= sides.end
-        if len(held := np.flatnonzero(~is_before)):
-            self._reach(int(found.numbers[held[0]]), int(found.numbers[held[-1]] + found.counts[held[-1]]))
         self._claim(Mark.REMOVED if self._part.is_removed else Mark.BEFORE_BEGIN, is_before, found)
         for start, stop, is_there in self._part.gaps:
             is_inside = (offsets >= start) & (offsets < stop) & ~is_after
             self._claim(Mark.UNREAD_RECORD if is_there else Mark.GAP, is_inside, found)
         if not (sides.is_live or sides.discarded):
             self._claim(Mark.AFTER_END, is_after, found)
-
-    def _reach(self, first: int, stop: int) -> None:
-        self._first = first if self._first < 0 else self._first
-        self._stop = max(self._stop, stop)
-
-    def end(self) -> None:
-        """All were added."""
-        place = self._queue.topic, self._queue.queue_id
-        if self._first >= 0:
-            self._runs.one(Mark.REACH, place, numbers=(self._first, self._stop))
-        if self._part.has_other_settings and not _is_of_broker(self._queue.topic):
-            self._runs.one(Mark.NO_SETTINGS, place)
 
     def _claim(self, mark: Mark, which: Mask, found: Named) -> None:
         if which.any():
@@ -184,8 +169,6 @@ class _QueuePass:
                     self._file(reader, which)
                 except OSError:
                     self._add("queue-unreadable", say("cannot be read", file=file.uri))
-        if self._outside is not None:
-            self._outside.end()
 
     def _file(self, reader: QueueReader, which: int) -> None:
         file, reached = self._queue.files[which], 0

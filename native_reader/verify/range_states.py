@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from native_reader.account.runs import NO_TAG, Named, Place, Runs
 from native_reader.account.states import Mark
 from native_reader.layout.arrays import place_among
-from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
+from native_reader.layout.queue_entry import is_hash
 from native_reader.layout.record import Index, Mask, Numbers
 from native_reader.verify.records import IN_BATCH, NO_ENTRY, RecordFacts
 from native_reader.verify.sides import QueueNumbering
@@ -112,8 +112,6 @@ class RangeStates:
             return
         for rows in np.split(order, np.flatnonzero(np.diff(claims.queue[order])) + 1):
             queue = self._queues.all[int(claims.queue[rows[0]])]
-            if queue.topic.startswith(LIGHT_TOPIC):  # the message is counted in its own queue
-                continue
             tags = np.where(is_hash(claims.code[rows]), claims.code[rows], NO_TAG)
             found = Named(claims.number[rows], claims.count[rows], claims.offset[rows], claims.size[rows], tags)
             self._runs.entries(mark, (queue.topic, queue.queue_id), found)
