@@ -409,7 +409,7 @@ mod tests {
         let marker = marker_of(&bytes);
         let key = |text: &str| i64::from(java(text).abs());
         assert_eq!(marker.keys, ["u", "x", "y"].map(|each| [0, key(&format!("t#{each}")), key(each)]));
-        assert_eq!(marker.ints[0][1..], [0, java("b"), java("t#T#b").abs(), 0, 1, 1]);
+        assert_eq!(marker.ints[0][1..], [0, java("b"), java("t#T#b").abs(), 0, 1, 1, 0]);
         assert_eq!(marker.longs, [[0, 0, 9]]);
     }
 
@@ -428,6 +428,16 @@ mod tests {
         assert_eq!(count(&unit[1..], INNER_BATCH), -1);
         assert_eq!(count(&unit.repeat(3), 0), 1);
         assert_eq!([number_of(b"", 5), number_of(b"+1", 5), number_of(b"007", 5)], [UNKNOWN, UNKNOWN, 7]);
+    }
+
+    #[test]
+    fn records_that_contradict_themselves_are_marked() {
+        let doubt = |body: &[u8], properties: &[u8], flags: i32| marker_of(&record(0, body, b"t", properties, flags)).ints[0][7];
+        assert_eq!([doubt(b"\x78\x9c123", b"", COMPRESSED), doubt(b"", b"", COMPRESSED), doubt(b"plain", b"", 0x100)], [0; 3]);
+        assert_eq!([doubt(b"plain", b"", COMPRESSED), doubt(b"\x78\x9c123", b"", COMPRESSED | 0x100)], [NOT_PACKED; 2]);
+        assert_eq!([doubt(b"\x04\x22\x4d\x18x", b"", 0x100), doubt(b"\x28\xb5\x2f\xfdx", b"", 0x200)], [PACKED; 2]);
+        assert_eq!([doubt(b"", b"a\x01\xff\x02", 0), doubt(b"", b"a\x01b\0", 0)], [ODD_PROPERTIES; 2]);
+        assert_eq!(doubt(b"", "a\x01\u{e4}\x02".as_bytes(), 0), 0);
     }
 
     #[test]
