@@ -50,7 +50,7 @@ _ARGUMENTS = (
 
 _STORE, _FILE = "store", "file"
 """Columns that people see once above the rows, and not on a narrow terminal: in most tables it only says where a row was read."""
-_LESS = {"index_files": (), "consumer_offsets": (_FILE, "lite_topic", "parent_topic", "min")}
+_LESS = {"index_files": (), "consumer_offsets": (_FILE, "lite_topic", "parent_topic", "tiered", "min")}
 """By table: what a narrow terminal does not show, the first one first, if not just the file."""
 
 

@@ -64,7 +64,7 @@ def test_people_see_the_store_of_a_table_once(store: Path) -> None:
     oldest = ["2023-11-14", "22:13:20.009Z"]
     rows = [["g", "T0", "0", "3", "20", "17", "0", "0", *oldest, "false"], ["g", "T1", "0", "20", "20", "0", "0", "0", "false"]]
     assert [line.split() for line in lines[3:5]] == rows
-    assert lines[5:] == ["not shown on 120 columns: file, parent_topic, lite_topic. A wider terminal or --json has them"]
+    assert lines[5:] == ["not shown on 120 columns: tiered, file, parent_topic, lite_topic. A wider terminal or --json has them"]
     wide = uncolored(run_on_terminal("tables", store, "consumer_offsets", width=400).out).splitlines()
     assert wide[1].split()[-3] == "file"
     assert uncolored(run_on_terminal("tables", store, "consumer_offsets", "--columns", "store,lag").out).startswith("store ")

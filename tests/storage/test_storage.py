@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import hashlib
 import os
 import pickle
@@ -290,6 +291,7 @@ def test_nothing_is_written_touched_or_locked(shared, monkeypatch):
 
 def test_no_file_is_left_open(tmp_path):
     on_disk(tmp_path, files_of())
+    gc.collect()  # files of tests before this one
     before = len(os.listdir("/proc/self/fd"))
     scan = nr.open(tmp_path / "store").messages(max_partition_bytes=300)
     scan.to_table(jobs=3)
