@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader.account.runs import NO_TAG, Place
+from native_reader.account.runs import SCHEMA as RUNS
 from native_reader.account.states import AS_WANTED, AT_LEAST, LOST, NOT_READ, STATE_OF, STATES, Mark, why
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.record import SMALLEST_RECORD
@@ -36,8 +38,8 @@ COLUMNS = {
     "file": ColumnSpec(pa.string(), "URI of the file, if the row is about a file and not about messages of a queue"),
 }
 SCHEMA = pa.schema([pa.field(name, spec.type) for name, spec in COLUMNS.items()])
-_MOST = 4_000_000
-"""Runs that are joined, about 1 GB."""
+_MOST = 1_000_000
+"""Runs that are joined, about 1 GB. If a corrupt log has more, those of one queue and state become one, and its offsets are not told."""
 _ROWS = 8192
 _FURTHEST = 2**63 - 1
 _LATEST = 253_402_300_800_000
@@ -117,23 +119,45 @@ class Account:
 
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The account: a row for each queue and state as a broker left it, and one for each run of other messages."""
-    found = [batch for batch in batches if len(batch)]
-    if not found:
+    table = _held(batches)
+    if not len(table):
         return
-    table = pa.Table.from_batches(found).combine_chunks()
     table = table.sort_by([("topic", "ascending"), ("queue_id", "ascending"), ("mark", "ascending"), ("first", "ascending")])
     has_topic = pc.is_valid(table["topic"])
     loose = list(_rows_of(table.filter(pc.invert(has_topic))))
-    bare = merged((row["first_offset"], row["last_offset"] + 1) for row in loose if Mark(row["mark"]) in _BARE)
+    bare = _Bytes((row["first_offset"], row["last_offset"] + 1) for row in loose if Mark(row["mark"]) in _BARE)
     rows, holes = list[Row](), 0
     for (topic, queue_id), group in groupby(_rows_of(table.filter(has_topic)), key=lambda row: (row["topic"], row["queue_id"])):
         own = _Queue((topic, queue_id), list(group), bare)
         rows += own.rows()
         holes += own.unlocated
-    named = [(row["first_offset"], row["last_offset"], row["bytes"]) for row in rows if row["why"] == why(Mark.GAP) and row["bytes"]]
+    named = sorted((row["first_offset"], row["bytes"]) for row in rows if row["why"] == why(Mark.GAP) and row["bytes"])
     rows += _loose(loose, named, holes=holes, is_dense=not any(row["state"] == LOST for row in rows))
     for begin in range(0, len(rows), _ROWS):
         yield pa.RecordBatch.from_pylist(rows[begin : begin + _ROWS], SCHEMA)
+
+
+def _held(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """All runs, or fewer of more messages."""
+    table, waiting = RUNS.empty_table(), list[pa.RecordBatch]()
+    for batch in batches:
+        waiting.append(batch)
+        if len(table) + sum(map(len, waiting)) > _MOST:
+            table, waiting = _without_offsets(pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)])), []
+    return pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)]).combine_chunks()
+
+
+_SUMS = {"messages": "sum", "bytes": "sum", "first_offset": "min", "last_offset": "max", "first_time": "min", "last_time": "max"}
+
+
+def _without_offsets(table: pa.Table, keys: Sequence[str] = ("topic", "queue_id", "file", "mark")) -> pa.Table:
+    """One run for each queue, mark and file; or for each file and mark, if a corrupt log names too many queues."""
+    sums = table.group_by(list(keys), use_threads=False).aggregate(list(_SUMS.items()))
+    if len(sums) > _MOST // 2 and "topic" in keys:
+        return _without_offsets(table, ("file", "mark"))
+    found = {name: sums[name] for name in keys} | {name: sums[f"{name}_{how}"] for name, how in _SUMS.items()}
+    found |= {name: pa.repeat(pa.scalar(value, pa.int64()), len(sums)) for name, value in (("first", -1), ("stop", -1), ("tag", NO_TAG))}
+    return pa.table({field.name: found.get(field.name, pa.nulls(len(sums), field.type)) for field in RUNS}, RUNS)
 
 
 def _rows_of(table: pa.Table) -> Iterator[Row]:
@@ -141,10 +165,27 @@ def _rows_of(table: pa.Table) -> Iterator[Row]:
         yield from batch.to_pylist()
 
 
+class _Bytes:
+    """Ranges of bytes: how many there are between two offsets."""
+
+    def __init__(self, ranges: Iterable[Range]) -> None:
+        self._ranges = merged(ranges)
+        self._before = [0, *accumulate(stop - start for start, stop in self._ranges)]
+
+    def between(self, low: int, high: int) -> int:
+        """The bytes at or after `low` and before `high`."""
+        return max(0, self._below(high) - self._below(low))
+
+    def _below(self, offset: int) -> int:
+        after = bisect_right(self._ranges, offset, key=itemgetter(0))
+        beyond = max(0, self._ranges[after - 1][1] - offset) if after else 0
+        return self._before[after] - beyond
+
+
 class _Queue:
     """The runs of one queue."""
 
-    def __init__(self, place: Place, runs: list[Row], bare: list[Range]) -> None:
+    def __init__(self, place: Place, runs: list[Row], bare: _Bytes) -> None:
         self._place, self._bare = place, bare
         self._by_mark: dict[Mark, list[Run]] = {}
         has_settings = all(run["mark"] != Mark.NO_SETTINGS for run in runs)
@@ -158,6 +199,10 @@ class _Queue:
             (run for mark in _THERE for run in self._by_mark.get(mark, ()) if run["first"] >= 0), key=lambda run: run["first"]
         )
         self._known = merged((run["first"], run["stop"]) for run in self._present)
+        # Until each run, the latest and the furthest; from each run on, the earliest and the nearest. A queue can have very many runs.
+        self._latest = [(-1, 0), *accumulate(map(itemgetter("last_time", "last_offset"), self._present), _most)]
+        backwards = map(itemgetter("first_time", "first_offset"), reversed(self._present))
+        self._earliest = [*accumulate(backwards, _least, initial=(_FURTHEST, _FURTHEST))][::-1]
         self.unlocated = 0
         """How many lost messages no entry names: their records can be in any bytes without records."""
 
@@ -168,22 +213,21 @@ class _Queue:
                 continue
             yield from ((self._row(mark, run) for run in runs) if STATE_OF[mark] not in AS_WANTED else [self._sum(mark, runs)])
         for mark in _CLAIMS:
-            for run in self._by_mark.get(mark, ()):
-                yield from self._claimed(mark, run)
+            yield from self._claimed(mark)
         yield from self._holes()
 
-    def _claimed(self, mark: Mark, run: Run) -> Iterator[Row]:
-        """What an entry or a group names and nothing else has."""
-        if run["first"] < 0:
-            yield self._row(mark, run)
-            return
-        rest = without((run["first"], run["stop"]), self._known)
-        if rest == [(run["first"], run["stop"])]:
-            yield self._row(mark, run)
-        else:
-            unknown = {"bytes": 0, "first_offset": -1, "last_offset": -1, "tag": NO_TAG}
-            yield from (self._row(mark, run | unknown | {"first": start, "stop": stop, "messages": stop - start}) for start, stop in rest)
-        self._known = merged([*self._known, *rest])
+    def _claimed(self, mark: Mark) -> Iterator[Row]:
+        """What entries or groups name and nothing else has."""
+        found, reached = list[Range](), -1
+        for run in sorted(self._by_mark.get(mark, ()), key=itemgetter("first")):
+            first, stop = max(run["first"], reached), run["stop"]
+            if run["first"] < 0:
+                yield self._row(mark, run)
+            elif first < stop:
+                rest, reached = without((first, stop), self._known), stop
+                found += rest
+                yield from (self._row(mark, run if part == (run["first"], stop) else run | _part(part)) for part in rest)
+        self._known = merged([*self._known, *found])
 
     def _holes(self) -> Iterator[Row]:
         """Queue offsets between others that nothing has, as far as the log has room for them: a queue offset can be damaged, too."""
@@ -197,9 +241,8 @@ class _Queue:
 
     def _room(self, start: int, stop: int) -> int:
         """How many records fit into the bare bytes of the log between the messages around these queue offsets."""
-        low = max((run["last_offset"] for run in self._present if run["stop"] <= start), default=0)
-        high = min((run["first_offset"] for run in self._present if run["first"] >= stop), default=_FURTHEST)
-        return sum(max(0, min(end, high) - max(begin, low)) for begin, end in self._bare) // SMALLEST_RECORD
+        (_, low), (_, high) = self._around(start, stop)
+        return self._bare.between(low, high) // SMALLEST_RECORD
 
     def _sum(self, mark: Mark, runs: list[Run]) -> Row:
         least, most = ("first", "first_offset", "first_time"), ("stop", "last_offset", "last_time")
@@ -209,31 +252,47 @@ class _Queue:
     def _row(self, mark: Mark, run: Run) -> Row:
         times = run["first_time"], run["last_time"]
         if mark > Mark.CHECKSUM and run["first"] >= 0:
-            times = self._around(run["first"], run["stop"])
+            (before, _), (after, _) = self._around(run["first"], run["stop"])
+            times = before, -1 if after == _FURTHEST else after
         return _row(mark, run, self._place, times)
 
-    def _around(self, start: int, stop: int) -> tuple[int, int]:
-        """When the messages before and after these were stored."""
-        before = max((run["last_time"] for run in self._present if run["stop"] <= start), default=-1)
-        after = min((run["first_time"] for run in self._present if run["first"] >= stop), default=-1)
-        return before, after
+    def _around(self, start: int, stop: int) -> tuple[Range, Range]:
+        """Time and offset of the last record before these queue offsets, which no record has, and of the first one after them."""
+        before, after = (bisect_left(self._present, number, key=itemgetter("first")) for number in (start, stop))
+        return self._latest[before], self._earliest[after]
+
+
+def _most(one: Range, other: Range) -> Range:
+    return max(one[0], other[0]), max(one[1], other[1])
+
+
+def _least(one: Range, other: Range) -> Range:
+    return min(one[0], other[0]), min(one[1], other[1])
+
+
+def _part(part: Range) -> Run:
+    """A part of a run: its records are not known."""
+    unknown = {"bytes": 0, "first_offset": -1, "last_offset": -1, "tag": NO_TAG}
+    return unknown | {"first": part[0], "stop": part[1], "messages": part[1] - part[0]}
 
 
 _UNKNOWN = {"bytes": 0, "first_offset": -1, "last_offset": -1, "first_time": -1, "last_time": -1, "tag": NO_TAG}
 
 
-def _loose(runs: list[Row], named: list[tuple[int, int, int]], *, holes: int, is_dense: bool) -> Iterator[Row]:
+def _loose(runs: list[Row], named: list[Range], *, holes: int, is_dense: bool) -> Iterator[Row]:
     """What concerns no queue. Bytes without a record are a loss only if nothing else tells which messages they were.
 
-    `named`: the first and last offset of messages that a missing file had, and the sum of their sizes.
+    `named`: where messages of missing files began, ascending, and the sum of their sizes.
     """
+    sums = [0, *accumulate(size for _, size in named)]
     for run in runs:
         mark, size = Mark(run["mark"]), run["bytes"]
         if mark == Mark.GAP_BYTES:
-            size -= sum(size for first, last, size in named if run["first_offset"] <= first <= last <= run["last_offset"])
+            first, stop = (bisect_left(named, (run[end] + step,)) for end, step in (("first_offset", 0), ("last_offset", 1)))
+            size -= sums[stop] - sums[first]
             if size <= 0 or holes:
                 continue
-        if (mark == Mark.BYTES and holes) or (mark == Mark.LAST_BYTES and (holes or is_dense)):
+        if mark not in STATE_OF or (mark == Mark.BYTES and holes) or (mark == Mark.LAST_BYTES and (holes or is_dense)):
             continue
         numbers = {name: value for name, value in run.items() if isinstance(value, int)} | {"bytes": size}
         yield _row(mark, numbers, (None, None), (-1, -1)) | {"file": run["file"]}
@@ -272,7 +331,7 @@ def merged(ranges: Iterable[Range]) -> list[Range]:
 def without(whole: Range, taken: list[Range]) -> list[Range]:
     """What is left of a range. `taken`: as `merged` returns them."""
     found, at = list[Range](), whole[0]
-    for start, stop in taken[max(0, bisect_right(taken, (whole[0],)) - 1) :]:
+    for start, stop in map(taken.__getitem__, range(max(0, bisect_right(taken, (whole[0],)) - 1), len(taken))):
         if start >= whole[1]:
             break
         if start > at:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from native_reader.layout.record import MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, UP_TO_OFFSET
@@ -27,37 +28,19 @@ class RightNames(NamedTuple):
 def under_right_names(files: StoreFiles, *, with_suffix: bool = True) -> RightNames:
     """Read each file as what it is: two files with each other's names, a renamed one, and, `with_suffix`, one with more than its name.
 
-    A file gets another offset only if its first records say so, and no other file is there.
+    A file gets another offset only if its first records say so. If two files would be in one place, none does.
     """
     if is_live(files.uri):  # a running broker renames files that it reuses
         return RightNames(files)
-    held, moved = list[Segment](), list[Segment]()
-    for segment in files.segments:
-        place = _said_by_records(segment)
-        if place is None or place == segment.base:
-            held.append(segment)
-        else:
-            moved.append(replace(segment, base=place))
-    strays = [stray for stray in _strays(files) if _said_by_records(stray) == stray.base] if with_suffix else []
-    taken = {segment.base for segment in held}
-    found = list[Segment]()
-    for segment in (*moved, *strays):
-        if segment.base not in taken and not any(_overlap(segment, other) for other in (*held, *found)):
-            taken.add(segment.base)
-            found.append(segment)
-    if len(found) < len(moved) + len(strays):  # two files say the same: neither is believed
-        kept = {segment.uri for segment in found}
-        held += [segment for segment in files.segments if segment.uri not in kept and segment not in held]
-        held = [segment for segment in held if not any(_overlap(segment, other) for other in found)]
-    if not found:
+    said = {segment: _said_by_records(segment) for segment in files.segments}
+    moved = [replace(segment, base=place) for segment, place in said.items() if place not in (None, segment.base)]
+    found = [*moved, *(stray for stray in _strays(files) if with_suffix and _said_by_records(stray) == stray.base)]
+    segments = sorted([*(segment for segment, place in said.items() if place in (None, segment.base)), *found])
+    if not found or any(one.end > other.base for one, other in pairwise(segments)):  # then names are not worse than what records say
         return RightNames(files)
     names = {segment.uri.rpartition("/")[2] for segment in found}
     left = tuple(name for name in files.strays if name not in names)
-    return RightNames(replace(files, segments=tuple(sorted([*held, *found])), strays=left), frozenset(each.uri for each in found))
-
-
-def _overlap(one: Segment, other: Segment) -> bool:
-    return one.base < other.end and other.base < one.end
+    return RightNames(replace(files, segments=tuple(segments), strays=left), frozenset(each.uri for each in found))
 
 
 def _strays(files: StoreFiles) -> Iterator[Segment]:

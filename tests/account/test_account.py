@@ -6,16 +6,19 @@ import struct
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import sampled
-from support.plain_account import Entry, entries_in, plain_account, records_in
+from support.plain_account import entries_in, plain_account, records_in
 from support.stores import Files, in_memory
 from support.verified import healthy
 
 import native_reader as nr
-from native_reader.account.account import Account, merged, without
+from native_reader.account.account import Account, joined, merged, without
+from native_reader.account.runs import Named, Runs
+from native_reader.account.states import Mark
 from native_reader.testing.logs import CommitLog
 
 LOG, WHOLE = healthy(60)
@@ -98,7 +101,7 @@ def test_no_message_is_forgotten_and_none_is_lost_that_is_there(damages: list[Da
     before = {each.offset: each for each in LOG.placed}
     intact = set(entries_in(files)) & set(entries_in(WHOLE))
     gone = {offset for offset in before if offset not in there or is_changed(files, LOG, offset)}
-    nameable = sum(isinstance(each, Entry) and each.offset not in there for each in intact)
+    nameable = sum(each.offset not in there for each in intact)
     whole = sum(account.messages.get(state, 0) for state in ("served", "deleted", "unreachable", "doubtful"))
     wrong = [row for row in account.table.to_pylist() if row["why"] in {"checksum", "compression"}]
     assert whole + sum(row["messages"] for row in wrong) >= len(there)
@@ -121,6 +124,26 @@ def test_a_whole_store_is_whole() -> None:
     assert account.said.text() == "60 served"
 
 
+@pytest.mark.parametrize("most", [5, 1])
+def test_more_runs_than_are_held_are_still_counted(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {name: content for name, content in WHOLE.items() if name != SEGMENTS[1]}
+    expected = account_of(files).messages
+    monkeypatch.setattr("native_reader.account.account._MOST", most)
+    account = account_of(files)
+    assert {state: count for state, count in account.messages.items() if count} == expected
+
+
+def test_a_queue_of_very_many_runs_takes_seconds() -> None:
+    """Each took a look at all others."""
+    runs, count = Runs(), 60_000
+    for mark, numbers in ((Mark.QUEUED, np.arange(count) * 4), (Mark.ENTRY, np.arange(count) * 4 + 1)):
+        runs.entries(mark, ("T", 0), Named(numbers, np.ones(count, np.int64), numbers * 100, np.full(count, 100)))
+    runs.one(Mark.BYTES, size=count * 400, offsets=(0, count * 400))
+    batch = runs.batch()
+    assert batch is not None
+    assert Account.of(joined([batch])).messages == {"served": count, "lost": count + 2 * (count - 1)}
+
+
 def test_parts_that_are_read_in_parallel_are_one_account() -> None:
     files = {name: content for name, content in WHOLE.items() if name != SEGMENTS[1]}
     assert account_of(files, 3).table.equals(account_of(files).table)
@@ -136,14 +159,13 @@ def test_what_is_left_of_a_range(ranges: list[tuple[int, int]], start: int, leng
     assert left == [number for number in range(start, start + length) if number not in taken]
 
 
-@pytest.mark.parametrize(("state", "text"), [("lost", "1 lost"), ("served", "59 served")])
-def test_it_says_each_state_with_its_number(state: str, text: str) -> None:
+def test_it_says_each_state_with_its_number_and_names_the_message() -> None:
     placed = next(each for each in LOG.placed if each.segment == int(SEGMENTS[2][-20:]))
     content = bytearray(WHOLE[SEGMENTS[2]])
     content[placed.offset - placed.segment : placed.offset - placed.segment + placed.size] = bytes(placed.size)
     account = account_of(WHOLE | {SEGMENTS[2]: bytes(content)})
     assert account.messages == {"served": 59, "lost": 1}
-    assert text in account.said.text()
+    assert account.said.text() == "59 served, 1 lost"
     (row,) = account.faults.to_pylist()
     assert (row["topic"], row["first_queue_offset"], row["first_offset"]) == (
         placed.message.topic,
