@@ -24,13 +24,13 @@ from native_reader.sides.bounds import LIGHT
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.start import Start, answer_for
-from native_reader.start.answer import RESERVED
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles, is_live
 from native_reader.tables import TABLES
 from native_reader.tables.queues import FoundQueue, OlderRecords, found_queue, states_of, warn_of_rocksdb
 from native_reader.text import names_of, size_of
+from native_reader.verify.removed import RESERVED
 from native_reader.witness import look_at
 from native_reader.witness.contradiction import PAST_END
 from native_reader.witness.entries import Sample

@@ -149,7 +149,7 @@ def _folders(store: str) -> Iterator[tuple[str, bool]]:
 def _directories_in(uri: str) -> list[str]:
     try:
         return storage_of(uri).directories(uri)
-    except OSError:  # it may not be looked at, or was deleted meanwhile
+    except OSError:  # no permission, or deleted meanwhile
         return []
 
 

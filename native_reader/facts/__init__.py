@@ -7,11 +7,11 @@ from native_reader.layout.record import Numbers
 from native_reader.plan.lost import Missing
 from native_reader.records.damages import REASONS, Damage
 from native_reader.sides.deleted import DeletedInAll
-from native_reader.start.answer import RESERVED
 from native_reader.storage.protocol import Disk
 from native_reader.storage.usage import Usage, disk_of, usage_of
 from native_reader.sums import Row, Tally, Top, addresses, measures
 from native_reader.verify.findings import FirstFindings
+from native_reader.verify.removed import RESERVED
 
 __all__ = [
     "DAY",

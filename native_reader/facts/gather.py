@@ -31,7 +31,6 @@ from native_reader.records.damages import Damages
 from native_reader.scan.progress import Watch
 from native_reader.sides.deleted import DeletedInAll
 from native_reader.start import Start, answer_for
-from native_reader.start.answer import RESERVED
 from native_reader.storage.local import LocalPath
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles
@@ -39,6 +38,7 @@ from native_reader.storage.usage import Usage, disk_of, usage_of
 from native_reader.sums import Tally
 from native_reader.tables.table import TableRequest, lost_of, missing_in
 from native_reader.verify.findings import FirstFindings
+from native_reader.verify.removed import RESERVED
 
 _MICROSECOND = 1_000_000
 

@@ -15,10 +15,10 @@ from native_reader.lazy import Scan
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.plan.ways import SCAN
 from native_reader.scan.progress import Watch
-from native_reader.start.answer import RESERVED
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
+from native_reader.verify.removed import RESERVED
 
 CRCS = ("drop", "fix")
 
@@ -108,5 +108,5 @@ _Number = TypeVar("_Number", int, Numbers)
 
 
 def held_back(queue: _Number) -> _Number:
-    """Numbers of queues as those of records that brokers put into none, and back: below 0. -1 is no queue at all."""
+    """Turn numbers of queues into numbers below 0, for records that brokers put into no queue, and back. -1 stays: no queue is known."""
     return -2 - queue

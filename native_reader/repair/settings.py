@@ -33,7 +33,7 @@ def mended_settings(config: str | None, topics: Iterable[str]) -> Mapping[str, s
 
 
 def copy_settings(config: str, folder: str, mended: Mapping[str, str], queues: Iterable[tuple[str, int]]) -> None:
-    """Copy the files of a directory of settings. `queues`: those of the new store, of which the settings of topics can be made."""
+    """Copy the files of a directory of settings. `queues`: those of the new store, from which the settings of topics can be made."""
     source = local_path(config)
     for name, _ in disk.files_below(source):
         what = mended.get(name.removesuffix(BACKUP))

@@ -71,7 +71,7 @@ DOCTOR = {
         "这是一次未完成的修复留下的目录。请删除它，然后重新修复损坏的存储",
     ),
     "strays": (
-        "packed or renamed segments, or what has the name of one and is no regular file, are not read: {names}",
+        "not read: {names}. Each is a packed or renamed segment, or has the name of one and is not a regular file",
         "压缩或改名的 commitlog 文件，以及有其文件名但不是普通文件的，都未读取：{names}",
     ),
     "gap": (
@@ -200,11 +200,11 @@ DOCTOR = {
         "{file}：第 {number:,} 个条目的 tag 哈希值与偏移量 {offset:,} 处的记录不符：两者之一已损坏",
     ),
     "witness not a file": (
-        "{file} is no segment any more: {found}. Look for the file",
+        "{file} is not a segment: {found}. Look for the segment",
         "{file} 不再是 commitlog 文件：{found}。请查找该文件",
     ),
     "witness a folder": ("it is a folder", "它是目录"),
-    "witness no regular file": ("it is no regular file, but a socket, a pipe or a device", "它不是普通文件，而是套接字、管道或设备"),
+    "witness no regular file": ("it is not a regular file, but a socket, a pipe or a device", "它不是普通文件，而是套接字、管道或设备"),
     "witness a dangling link": ("it is a link to what is not there", "它是失效的链接"),
     "witness an empty file": ("it is empty", "它是空文件"),
     "witness renamed": (
@@ -258,7 +258,7 @@ DOCTOR = {
         (
             "the log begins at offset {offset:,}, and queues name at least {messages:,} {messages:message|messages} before it ({names}). "
             "They have not expired: the file before it ended {minutes:,} {minutes:minute|minutes} before the newest message, and a broker "
-            "keeps files for {hours:,} hours unless its disk is almost full. They are lost: somebody removed the file, look for it"
+            "keeps files for {hours:,} hours unless its disk is almost full. They are lost, unless you find the removed file"
         ),
         (
             "commitlog 从偏移量 {offset:,} 开始，而队列指向之前的至少 {messages:,} 条消息（{names}）。它们并未过期：前一个文件结束于 "

@@ -143,13 +143,13 @@ LOSSES = {
         "{name} 存在，如果它是 commitlog 文件，请先改名：{command}",
     ),
     "blocked segment": (
-        "{name} is no regular file, or links to nothing: restore the segment from a copy, or mount what it links to",
+        "{name} is not a regular file, or is a link to nothing: restore the segment from a copy, or mount what it links to",
         "{name} 不是普通文件，或是失效的链接：请用拷贝恢复该 commitlog 文件，或挂载它所链接的磁盘",
     ),
     "blocked file": (
         (
-            "No file contains these offsets: {name} is no regular file, or links to nothing. Restore the segment from a copy, or mount "
-            "what it links to"
+            "No file contains these offsets: {name} is not a regular file, or is a link to nothing. Restore the segment from a copy, or "
+            "mount what it links to"
         ),
         "没有文件包含这些偏移量：{name} 不是普通文件，或是失效的链接。请用拷贝恢复该 commitlog 文件，或挂载它所链接的磁盘",
     ),

@@ -34,10 +34,13 @@ RESCUE = {
     "end": ("{what}.", "{what}。"),
     "not accounted": ("Not counted: the check did not reach its end.", "未统计：检查没有完成。"),
     "all served": (
-        "None. Each message that anything in the store names is where a broker left it.",
-        "无。存储中提到的每条消息都在 broker 留下的位置。",
+        "None. Each message that the log, the queues or the offsets of groups name is where a broker left it.",
+        "无。日志、消费队列和消费位点提到的每条消息都在 broker 留下的位置。",
     ),
-    "nothing lost": ("nothing. The whole store was read.", "没有。整个存储都已读取。"),
+    "nothing lost": (
+        "no message that the log, the queues or the offsets of groups name.",
+        "日志、消费队列和消费位点提到的消息都没有丢失。",
+    ),
     "result lost": ("Lost:", "丢失："),
     # Titles
     "title store": ("The store", "存储"),

@@ -24,6 +24,7 @@ from native_reader.storage.broker_conf import LONGEST, reserved_hours
 from native_reader.storage.paths import uri_of
 from native_reader.storage.store import PLAIN, StoreFiles
 from native_reader.text import size_of
+from native_reader.verify.removed import RESERVED
 from native_reader.witness import Witnesses, look_at
 
 NO, BETTER_NOT, BUT, SO_FAR, YES, UNKNOWN = "no", "better not", "yes, but", "nothing against it", "yes", "unknown"
@@ -197,8 +198,6 @@ def _loses(reasons: Iterable[Reason]) -> bool:
     return any(reason.harm is Harm.LOSES and reason.cause.kind != EXPIRED for reason in reasons)
 
 
-RESERVED = 72
-"""A broker's default of `fileReservedTime`, in hours."""
 _HOUR_MS = 3_600_000
 
 

@@ -1,4 +1,4 @@
-"""Strays: what is beside segments and has the name of one, but cannot be read as one. It is compressed or renamed, or no regular file."""
+"""Strays: compressed or renamed segments beside the others, and what has the name of a segment but is not a regular file."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def rename_to(uri: str, name: str) -> str:
 def how_to_restore(name: str) -> str:
     """How to turn a stray into a segment."""
     if is_blocked(name):
-        return "it is no regular file: restore it from a copy, or mount what it links to"
+        return "it is not a regular file: restore it from a copy, or mount what it links to"
     command = unpack_command(name)
     return f"unpack it first: {command}" if command else f"if it is a segment, rename it first: {rename_command(name)}"
 

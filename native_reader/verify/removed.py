@@ -17,7 +17,7 @@ from native_reader.storage.window import Window
 from native_reader.verify.sides import QueueNumbering
 
 RESERVED = 72
-"""Hours for which a broker keeps a segment, unless it is configured otherwise."""
+"""A broker's default of `fileReservedTime`, in hours."""
 _HOUR = 3_600_000
 
 

@@ -172,6 +172,6 @@ def test_a_segment_that_is_no_file_was_taken_for_expired(tmp_path: Path, kind: s
             made.bind(name[-20:])
     store = nr.open(root)
     assert store.stores[0].strays == (name[-20:],)
-    with pytest.raises(nr.DataLoss, match=r"is no regular file, or links to nothing"):
+    with pytest.raises(nr.DataLoss, match=r"is not a regular file, or is a link to nothing"):
         count_rows(store)
-    assert "is no regular file, or links to nothing" in str(store.table("damage").to_table().to_pylist())
+    assert "is not a regular file, or is a link to nothing" in str(store.table("damage").to_table().to_pylist())
