@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from native_reader.lazy import Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, ReadOptions, options_of
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, LANGUAGES
-from native_reader.storage.broker_conf import FileSizes, StorePaths, file_sizes, parse_broker_conf, paths_of
+from native_reader.storage.broker_conf import FileSizes, StorePaths, file_sizes, parse_broker_conf, paths_of, reserved_hours
 from native_reader.storage.configured import paths_that_count
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import LocalPath, text_of, texts_of
@@ -64,7 +65,8 @@ class Store:
     def __init__(self, paths: Sequence[str], parts: StorePaths, broker_conf: str | None = None) -> None:
         self._paths, self._parts, self._broker_conf = tuple(paths), parts, broker_conf
         self._only: str | None = None
-        self._stores = tuple(find_stores(self._paths, parts))
+        hours = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
+        self._stores = tuple(replace(store, reserved_hours=hours) for store in find_stores(self._paths, parts))
 
     @property
     def stores(self) -> tuple[StoreFiles, ...]:

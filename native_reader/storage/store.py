@@ -87,6 +87,8 @@ class StoreFiles:
     """The first few names of compressed or renamed segments whose original is missing."""
     packed_from: int | None = None
     """Where those of them begin that lead up to the first segment: the log begins there, but they are not read."""
+    reserved_hours: int | None = None
+    """For how many hours its broker keeps a segment, by its configuration; None if that is not known."""
 
     @property
     def queues(self) -> tuple[str, ...]:

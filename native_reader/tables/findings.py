@@ -30,7 +30,7 @@ from native_reader.verify.chains import check_file
 from native_reader.verify.findings import COLUMNS, Findings, by_topic
 from native_reader.verify.log import LogPart, check_segment
 from native_reader.verify.queue_files import QueuePart, check_queues, has_other_settings
-from native_reader.verify.removed import has_removed, most_blank
+from native_reader.verify.removed import begins_of, most_blank, ran_too_short
 from native_reader.verify.sides import QueueNumbering
 from native_reader.verify.store import StorePart, check_store
 
@@ -107,7 +107,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
     unread += [] if sides.directories else [Said("no queue checked")]
     has_queues = bool(store.databases or store.queues)
     begins, queues = recovery_begins(store), QueueNumbering(sides, store)
-    is_removed = has_removed(store, queues, end.offset)
+    is_removed = ran_too_short(store, begins_of(queues.all), end.offset) is not None
     blanks = {gap.start: most_blank(store, gap.start, gap.stop) for gap in gaps if gap.back is None}
     removed = store.begins if is_removed else 0
     yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None, has_queues, blanks, tuple(unread_parts(store)), removed)

@@ -2,75 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from native_reader.broker.progress import checkpoint_of
-from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.layout.queue_entry import LIGHT_TOPIC
-from native_reader.sides.index import index_files
 from native_reader.sides.queues import IF_DELETED, QueueReader
-from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, StoreFiles, is_live
 from native_reader.text import names_of
+from native_reader.verify.removed import QueueBegin, ran_too_short
 from native_reader.witness.contradiction import FIRST_GONE, PAST_END, Contradiction, contradiction
 from native_reader.witness.entries import Lookup, Sample, Seen
-from native_reader.witness.segments import SegmentLook
 
-_HOUR_MS = 3_600_000
 _MOST = 5
 
 
-def before_the_begin(
-    store: StoreFiles, looks: Sequence[SegmentLook], samples: Sequence[Sample], reserved_hours: int
-) -> Iterator[Contradiction]:
-    """A first segment that is missing although it cannot have expired.
-
-    The segment before the log's begin ended when that one begins. A broker deletes it when it is older than `fileReservedTime`, and
-    with it the queue and index files before the log. It also deletes it if the disk is almost full.
-    """
-    first = next((look.first for look in looks if look.first is not None), None)
-    if first is None or store.begins == 0:
+def before_the_begin(store: StoreFiles, end: int, samples: Sequence[Sample], reserved_hours: int) -> Iterator[Contradiction]:
+    """A first segment that is missing although it cannot have expired. `verify.removed` has the rule."""
+    age = ran_too_short(store, map(_begin_of, filter(lambda sample: sample.queue.files, samples)), end, reserved_hours)
+    if age is None:
         return
-    older = [sample for sample in samples if any(entry.offset < store.begins for entry in sample.entries)]
-    last = max(*(look.last.store_time for look in looks if look.last is not None), checkpoint_of(store.uri).newest)
-    age = last - first.store_time
-    if not older or age >= reserved_hours * _HOUR_MS or (_was_cleaned(samples) and not _keeps_older_files(store, samples)):
-        return
-    messages = sum(sample.bounds.expired for sample in older if _counts(sample) and sample.bounds is not None)
-    names = names_of(sorted({sample.queue.topic for sample in older if _counts(sample)}), _MOST)
+    older = [sample for sample in samples if any(entry.offset < store.begins for entry in sample.entries) and _counts(sample)]
+    messages = sum(sample.bounds.expired for sample in older if sample.bounds is not None)
+    names = names_of(sorted({sample.queue.topic for sample in older}), _MOST)
     yield contradiction(
         FIRST_GONE, "first gone", messages, offset=store.begins, messages=messages, names=names, minutes=age // 60_000, hours=reserved_hours
     )
+
+
+def _begin_of(sample: Sample) -> QueueBegin:
+    files = sample.queue.files
+    offsets = [entry.offset for entry in sample.entries if entry.file == files[0].uri] or [-1]
+    return QueueBegin(files[0].base, offsets[0], offsets[-1] if len(files) > 1 else -1)
 
 
 def _counts(sample: Sample) -> bool:
     return not sample.queue.topic.startswith(LIGHT_TOPIC)
 
 
-def _was_cleaned(samples: Iterable[Sample]) -> bool:
-    """Whether a broker deleted files of queues: then it deleted segments."""
-    return any(sample.queue.files and sample.queue.files[0].base > 0 for sample in samples)
-
-
-def _keeps_older_files(store: StoreFiles, samples: Iterable[Sample]) -> bool:
-    """Whether a queue or index file names only records before the log: a broker deletes those with the segments."""
-    for sample in samples:
-        for file in sample.queue.files[:-1]:
-            named = [entry.offset for entry in sample.entries if entry.file == file.uri]
-            if named and max(named) < store.begins:
-                return True
-    for index in index_files(store.index, None):
-        try:
-            with storage_of(index.uri).open(index.uri) as stored:
-                (head,) = stored.read_ranges([(0, INDEX_HEAD.size)])
-        except OSError:
-            continue
-        if len(head) == INDEX_HEAD.size and 0 < INDEX_HEAD.unpack(head)[3] < store.begins:
-            return True
-    return False
-
-
-def after_the_end(store: StoreFiles, end: int, looks: Sequence[SegmentLook], samples: Sequence[Sample]) -> Iterator[Contradiction]:
+def after_the_end(store: StoreFiles, end: int, samples: Sequence[Sample]) -> Iterator[Contradiction]:
     """Queues that name records after the end of the log, and a checkpoint that is later than the last record."""
     if is_live(store.uri) or any(segment.framing != PLAIN for segment in store.segments):
         return

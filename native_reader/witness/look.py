@@ -47,8 +47,8 @@ def look_at(
     found = [
         *files.contradictions(),
         *beside_the_segments(store),
-        *before_the_begin(store, looks, samples, reserved_hours),
-        *after_the_end(store, end, looks, samples),
+        *before_the_begin(store, end, samples, reserved_hours),
+        *after_the_end(store, end, samples),
         *settings.contradictions(),
     ]
     return Witnesses(tuple(worst_first(found)), files.bytes_read, tuple(samples))
