@@ -224,7 +224,9 @@ class _SegmentCheck:
         states = self._states
         if not self._part.sides.directories:
             states.mark(np.arange(len(facts)), Mark.NO_QUEUE)
-        states.mark_at(facts, self._findings.taken(), Mark.OTHER_KEYS)
+        contradicted = self._findings.taken()
+        if not self._part.sides.discarded:  # index entries of discarded records can name the offset of a later one
+            states.mark_at(facts, contradicted, Mark.OTHER_KEYS)
         for mark, offsets in self._doubts:
             states.mark_at(facts, offsets + self._frame, mark)
         self._doubts = []
