@@ -37,20 +37,19 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
         yield from _start(question("the damaged store"), plan.start)
     if plan.corrected:
         yield _warning(say("corrected", messages=len(plan.corrected)))
-    kept = sum(doubt.is_kept for doubt in plan.doubts.values())
-    if kept:
-        yield _warning(say("doubtful kept on disk", messages=kept))
-    if len(plan.doubts) > kept:
-        yield _warning(say("doubtful left out", messages=len(plan.doubts) - kept))
-    if plan.before.is_lost:
-        yield _warning(say("lost before", messages=plan.before.messages))
-    if plan.lost_messages:
-        yield _warning(say("replaced", messages=plan.lost_messages))
-    if done.page is None or done.start is None:
+    old = say("in the old store" if plan.moved is None else "in the store", states=plan.account.said)
+    yield old if plan.account.is_whole else _warning(old)
+    if any(doubt.is_kept for doubt in plan.doubts.values()):
+        yield _warning(Said("doubtful kept on disk"))
+    if plan.placeholders:
+        yield _warning(say("replaced", messages=plan.placeholders))
+    if done.page is None or done.start is None or done.account is None:
         yield Said("only planned")
         return
+    yield say("in the filled store" if plan.placeholders else "in the new store", states=done.account.said)
     yield from _start(question("the new store"), done.start)
-    yield say("new store does not start" if done.start.outcome == NO else "new store", page=done.page)
+    served = "new store" if done.account.is_whole else "new store lacks"
+    yield say("new store does not start" if done.start.outcome == NO else served, page=done.page)
 
 
 def _warning(what: Said) -> Said:

@@ -2,30 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from native_reader.account.account import Account
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.repair.records import ReadSettings
+from native_reader.sentences import Said, say
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
+from native_reader.tables.account import with_account
 from native_reader.verify.codes import NOTE
 
 COPIED = (
     *("time-goes-back", "time-of-first", "queue-missing", "config-damaged", "offset-after-queue", "key-not-covered", "index-time"),
-    *("queue-file", "log-removed", "entry-removed"),
+    *("queue-file", "log-removed", "entry-removed", "part-not-read", "queue-of-batches", "database-unreadable", "database-ends-early"),
 )
 """Codes of what a repair copies as it is."""
 
 
-def findings_in(files: StoreFiles, settings: ReadSettings) -> Iterator[Mapping[str, Any]]:
-    """All findings but notes."""
-    table = TableScan(TABLES["findings"], (files,), MessageOptions(max_read_rate=settings.max_read_rate))
+class Warned(NamedTuple):
+    """A warning: as text, and as what the page says."""
+
+    text: str
+    said: Said
+
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> Warned:
+        """The warning of a finding."""
+        found = say(f"found {row['code']}", message=Said.from_json(row["details"]))
+        return Warned(f"{row['code']}: {row['message']}", say("copied with", code=row["code"], found=found))
+
+
+class Checked(NamedTuple):
+    """What a check found, without notes, and in which states the messages are."""
+
+    findings: list[Mapping[str, Any]]
+    account: Account
+
+    @property
+    def flaws(self) -> tuple[str, ...]:
+        """The codes of what must not be copied."""
+        return tuple(sorted({row["code"] for row in self.findings if row["code"] not in COPIED}))
+
+    @property
+    def copied(self) -> list[Warned]:
+        """The warnings of what is copied as it is."""
+        return [Warned.of(row) for row in self.findings if row["code"] in COPIED]
+
+    def without(self, topic: str) -> Account:
+        """The account without a topic."""
+        return Account(self.account.table.filter(pc.fill_null(pc.not_equal(self.account.table["topic"], topic), True)))
+
+
+def checked(files: StoreFiles, settings: ReadSettings) -> Checked:
+    """Check a store, as `verify` does. For an extract, the account has its topics, and what can be of any topic."""
+    accounts, findings = list[Account](), list[Mapping[str, Any]]()
+    table = TableScan(TABLES["findings"], (files,), MessageOptions(max_read_rate=settings.max_read_rate)).of_table(
+        with_account(accounts.append)
+    )
     for batch in table.to_batches(settings.jobs, settings.progress):
-        yield from (row for row in batch.to_pylist() if row["severity"] != NOTE)
-
-
-def flaws_in(files: StoreFiles, settings: ReadSettings) -> tuple[str, ...]:
-    """The codes of what must not be copied."""
-    return tuple(sorted({row["code"] for row in findings_in(files, settings) if row["code"] not in COPIED}))
+        findings += (row for row in batch.to_pylist() if row["severity"] != NOTE)
+    (account,) = accounts
+    if topics := settings.choices.topics:
+        of_topics = pc.is_in(account.table["topic"], pa.array(topics, pa.string()))
+        account = Account(account.table.filter(pc.or_(of_topics, pc.is_null(account.table["topic"]))))
+    return Checked(findings, account)

@@ -14,35 +14,31 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader import kernel
 from native_reader.columns.rows import Rows
-from native_reader.columns.strings import PaddedBuffer, content_of, offsets_of, short
-from native_reader.layout.bodies import codec_of, decompress
+from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.index_entry import SLOT, slots_at
 from native_reader.layout.queue_entry import is_written
-from native_reader.layout.record import COMPRESSED, Numbers
+from native_reader.layout.record import Bytes, Numbers
 from native_reader.repair.old_queues import OldQueue
 from native_reader.repair.records import record_at, size_at
 from native_reader.sides.index import IndexFile, entries_in, index_files, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.verify.chains import NumpyChains
-from native_reader.verify.marks import Marks, new_marker
+from native_reader.verify.marks import NOT_PACKED, ODD_PROPERTIES, Ints, Marks, new_marker
+from native_reader.verify.marks import PACKED as PACKED_BODY
 
 BODY, PACKED, TEXT, MAYBE_TEXT, KEYS, TAG, ZEROS, TRANSACTION = (
-    *("body", "packed", "text", "text before damage", "keys", "tag", "zeros"),
+    *("body", "packed", "text", "maybe text", "keys", "tag", "zeros"),
     "transaction",
 )
 WHY = ("", BODY, PACKED, TEXT, MAYBE_TEXT, KEYS, TAG, ZEROS, TRANSACTION)
 """What contradicts a record; the first: nothing. A column of the survey has their numbers."""
 ALWAYS_LOST = (BODY, PACKED, TRANSACTION)
 """A client stops at such a body, and loses the messages that follow in the same answer. A broker serves no open transaction."""
-_MOST_DECOMPRESSED = 64 << 20
-_PACKED_TYPES = 0x700
-_MAGICS = {"zlib": (b"\x78", b"\x1f\x8b"), "lz4": (b"\x04\x22\x4d\x18",), "zstd": (b"\x28\xb5\x2f\xfd",)}
 _AT_ONCE = 1 << 18
 _INT = np.iinfo(np.int32)
 _LARGEST = np.iinfo(np.int64).max
@@ -62,42 +58,22 @@ TAGGED = np.dtype([("offset", "i8"), ("queue", "i8"), ("slot", "i8"), ("own", "i
 """Records whose entries have another hash of tags. `own`: that of the record; `named`: that of the entry."""
 
 
-def doubts_in(rows: Rows) -> NDArray[np.int8]:
-    """What the records of a chunk show by themselves: numbers of WHY."""
+def doubts_in(rows: Rows, doubts: Ints) -> NDArray[np.int8]:
+    """What the records of a chunk show by themselves: numbers of WHY. `doubts`: as a check of the store finds them; see `Marks`."""
     found = np.zeros(len(rows), np.int8)
-    _mark_texts(rows, found)
-    flags = rows.records.heads["sys_flag"]
-    for row in np.flatnonzero(flags & (COMPRESSED | _PACKED_TYPES)).tolist():
-        at, size, flag = rows.records.body(row)
-        body = rows.source.u8[at : at + size].data
-        if flag & COMPRESSED:
-            if decompress(body, flag, _MOST_DECOMPRESSED) is None:
-                found[row] = WHY.index(BODY)
-        elif _is_packed(body, flag):
-            found[row] = WHY.index(PACKED)
+    for row in np.flatnonzero(doubts & ODD_PROPERTIES).tolist():
+        begin, size = int(rows.records.properties_at[row]), int(rows.records.properties_size[row])
+        found[row] = WHY.index(_why_odd(rows.source.u8[begin : begin + size]))
+    for doubt, why in ((PACKED_BODY, PACKED), (NOT_PACKED, BODY)):
+        found[doubts & doubt != 0] = WHY.index(why)
     return found
 
 
-def _is_packed(body: memoryview, flags: int) -> bool:
-    """Whether a body is a stream of the type that its flags name. When a client decompresses a body, it clears only the other flag."""
-    magics = _MAGICS.get(codec_of(flags) or "", ())
-    return bytes(body[:4]).startswith(magics) and decompress(body, flags, _MOST_DECOMPRESSED) is not None
-
-
-def _mark_texts(rows: Rows, found: NDArray[np.int8]) -> None:
-    """Mark the records whose properties are not UTF-8. Text in another encoding has no control characters; damage mostly does."""
-    records = rows.records
-    column = short(rows.source.arrow, records.properties_at, records.properties_size, pa.binary())
-    content, offsets = content_of(column), offsets_of(column)
-    if not (content >= 0x80).any():
-        return
-    above = np.concatenate([[0], np.cumsum(content >= 0x80, dtype=np.int64)])
-    for row in np.flatnonzero(np.diff(above[offsets])).tolist():
-        text = content[offsets[row] : offsets[row + 1]]
-        try:
-            text.tobytes().decode()
-        except UnicodeDecodeError:
-            found[row] = WHY.index(TEXT if ((text < 0x20) & ~np.isin(text, (1, 2, 9, 10, 13))).any() else MAYBE_TEXT)
+def _why_odd(text: Bytes) -> str:
+    """Why properties are not UTF-8. Text in another encoding has no control characters; damage mostly does."""
+    if text[-1] == 0:  # a page of zeros that begins in properties goes on in the next record
+        return ZEROS
+    return TEXT if ((text < 0x20) & ~np.isin(text, (1, 2, 9, 10, 13))).any() else MAYBE_TEXT
 
 
 def contradicted_by_index(files: StoreFiles, offsets: Sequence[int]) -> Numbers:

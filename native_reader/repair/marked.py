@@ -143,10 +143,12 @@ class _MarkedSplit(Reading):
         queue = np.array(self._numbers, np.int64)[marks.place]
         queue = np.where((state == PREPARED) | (state == ROLLBACK), held_back(queue), queue)
         code, by_time = self._codes(rows, marks)
-        return Records(marks.offset, marks.size.astype(np.int64), marks.time, queue, marks.queue_offset, code, by_time, self._doubts(rows))
+        return Records(
+            marks.offset, marks.size.astype(np.int64), marks.time, queue, marks.queue_offset, code, by_time, self._doubts(rows, marks)
+        )
 
-    def _doubts(self, rows: Rows) -> NDArray[np.int8]:
-        found = doubts_in(rows)
+    def _doubts(self, rows: Rows, marks: Marks) -> NDArray[np.int8]:
+        found = doubts_in(rows, marks.doubts)
         for offsets in self._index.among(rows.source.u8, rows.records).values():
             found[np.isin(rows.records.heads["physical_offset"], offsets) & (found == 0)] = WHY.index(KEYS)
         return found

@@ -7,30 +7,39 @@ from typing import Any
 
 import numpy as np
 
+from native_reader.account.account import COLUMNS, Account, merged
+from native_reader.account.states import STATES, Mark, why
 from native_reader.layout.kinds import OP_TOPIC
 from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
-from native_reader.rescue.page import ranges_in
+from native_reader.rescue.page import faults_of
 from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import Start, question, said_of
 from native_reader.text import size_of
+from native_reader.verify.removed import hours_kept
 
 _MOST = 200
 """Rows of one table of the page; the JSON has all."""
 _MOST_RANGES = 5
+_OF_FAULTS = [name for name in COLUMNS if not name.endswith("_timestamp")]
+"""Columns of the account."""
 _OF_BROKERS = "CID_RMQ_SYS_"
 """Groups of a broker itself, which reads with them the topics of transactions."""
 
 
-def facts_of(plan: RepairPlan, warnings: Sequence[str], start: Start | None = None) -> dict[str, Any]:
-    """The content of `repair.json`."""
+def facts_of(plan: RepairPlan, warnings: Sequence[str] = (), start: Start | None = None, account: Account | None = None) -> dict[str, Any]:
+    """The content of `repair.json`. `start` and `account`: of the new store."""
     return {
         "store": plan.files.uri,
         "messages": plan.messages,
         "start": plan.start.to_dict(),
         "start_of_new": None if start is None else start.to_dict(),
+        "account": _counts(plan.account),
+        "account_of_new": None if account is None else _counts(account),
         "lost_messages": plan.lost_messages,
+        "placeholders": plan.placeholders,
+        "not_served": plan.account.faults.select(_OF_FAULTS).to_pylist(),
         "filled_bytes": plan.filled_bytes,
         "segments": len(plan.shape.bases),
         "segment_bytes": plan.shape.size,
@@ -38,7 +47,7 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str], start: Start | None = No
         "end": plan.end,
         "ranges": [{"start": start, "stop": stop} for start, stop in _ranges(plan)],
         "queues": [*_lost_before(plan), *_lost_queues(plan)],
-        "before_log": {"messages": plan.before.messages, "lost": plan.before.is_lost},
+        "before_log": {"expired": plan.before_log(Mark.BEFORE_BEGIN), "lost": plan.before_log(Mark.REMOVED)},
         "choices": {name: value for name, value in plan.choices._asdict().items() if name != "topics"},
         "topics": list(plan.choices.topics) or None,
         "records_with_another_checksum": sorted(plan.corrected),
@@ -55,6 +64,10 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str], start: Start | None = No
     }
 
 
+def _counts(account: Account) -> dict[str, int]:
+    return {state: account.messages.get(state, 0) for state in STATES}
+
+
 def _ranges(plan: RepairPlan) -> Iterator[tuple[int, int]]:
     """The bytes of the log that are made."""
     for hole in plan.shape.holes:
@@ -64,19 +77,24 @@ def _ranges(plan: RepairPlan) -> Iterator[tuple[int, int]]:
 
 
 def _lost_queues(plan: RepairPlan) -> Iterator[dict[str, Any]]:
-    """The lost queue offsets of each queue that has some."""
+    """The queue offsets of placeholders of each queue that has some."""
     for number, (topic, queue_id) in enumerate(plan.lost.queues):
         slots = np.sort(plan.filling.placed["slot"][plan.filling.placed["queue"] == number])
         if len(slots):
             parts = np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1)
             runs = [(int(part[0]), int(part[-1]) + 1) for part in parts]
-            yield {"topic": topic, "queue_id": queue_id, "lost": len(slots), "offsets": runs}
+            yield {"topic": topic, "queue_id": queue_id, "messages": len(slots), "offsets": runs}
 
 
 def _lost_before(plan: RepairPlan) -> Iterator[dict[str, Any]]:
     """The same of messages before the log, if their segments were removed."""
-    for (topic, queue_id), runs in plan.before.offsets.items() if plan.before.is_lost else ():
-        yield {"topic": topic, "queue_id": queue_id, "lost": sum(stop - first for first, stop in runs), "offsets": runs}
+    found: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for row in plan.account.faults.to_pylist():
+        if row["why"] == why(Mark.REMOVED) and row["first_queue_offset"] is not None:
+            found.setdefault((row["topic"], row["queue_id"]), []).append((row["first_queue_offset"], row["last_queue_offset"] + 1))
+    for (topic, queue_id), runs in found.items():
+        offsets = merged(runs)
+        yield {"topic": topic, "queue_id": queue_id, "messages": sum(stop - first for first, stop in offsets), "offsets": offsets}
 
 
 def _groups(plan: RepairPlan) -> Iterator[dict[str, Any]]:
@@ -91,17 +109,19 @@ def _groups(plan: RepairPlan) -> Iterator[dict[str, Any]]:
             yield {"group": group.group, "topic": group.topic, "queue_id": group.queue_id, "committed": group.committed, "missed": missed}
 
 
-def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said], start: Start | None = None) -> Document:
+def page_of(
+    plan: RepairPlan, path: str | None, warnings: Sequence[Said], start: Start | None = None, account: Account | None = None
+) -> Document:
     """What the page says. Without `path`, only the plan was made."""
     is_repair = plan.moved is None
-    facts = facts_of(plan, ())
+    facts = facts_of(plan)
     steps = [Said(each) for each in (_first(plan), *_STEPS[is_repair])]
     sections = {
-        "lost": _lost(facts),
+        "queues": _not_served(plan, facts),
         **({"doubtful": _doubtful(plan)} if plan.doubts else {}),
         **({"made": _made(facts)} if is_repair else {}),
         "missed": _missed(facts),
-        "copied": [Items(warnings)] if warnings else paragraph("no warning"),
+        **({} if path is None and not is_repair else {"copied": [Items(warnings)] if warnings else paragraph("no warning")}),
         **({} if path is None else {"seen": [Items([Said(each) for each in _SEEN])], "before clients": [Items(steps, True)]}),
     }
     return Document(
@@ -109,7 +129,7 @@ def page_of(plan: RepairPlan, path: str | None, warnings: Sequence[Said], start:
         [
             *paragraph("damaged store" if is_repair else "store", uri=plan.files.uri),
             *paragraph("page planned" if path is None else "new store here"),
-            Results([*(_survived(plan) if is_repair else _copied(plan)), *_result(plan), *_start_of_new(start)]),
+            Results([*(_survived(plan) if is_repair else _copied(plan)), *_result(plan), *_of_new(plan, start, account)]),
         ],
         [Section(Said(f"title {name}"), blocks) for name, blocks in sections.items()],
     )
@@ -120,7 +140,9 @@ def _survived(plan: RepairPlan) -> Iterator[Result]:
     yield Result(question("the damaged store"), joined("start and", list(said_of(plan.start))))
 
 
-def _start_of_new(start: Start | None) -> Iterator[Result]:
+def _of_new(plan: RepairPlan, start: Start | None, account: Account | None) -> Iterator[Result]:
+    if account is not None:
+        yield result("filled account" if plan.placeholders else "new account", say("end", what=account.said))
     if start is not None:
         yield Result(question("the new store"), joined("start and", list(said_of(start))))
 
@@ -149,16 +171,15 @@ def _result(plan: RepairPlan) -> Iterator[Result]:
 
 
 def _of_messages(plan: RepairPlan) -> Iterator[Result]:
-    if plan.lost_messages:
-        yield result("lost", say("lost", messages=plan.lost_messages))
-    if plan.before.messages:
-        begin, hours = plan.files.min_offset, plan.before.hours
-        kind = "removed before" if plan.before.is_lost else "expired before"
-        yield result("before", say(kind, messages=plan.before.messages, begin=begin, hours=hours))
-    kept = sum(doubt.is_kept for doubt in plan.doubts.values())
-    for kind, count in (("doubtful kept", kept), ("doubtful lost", len(plan.doubts) - kept)):
-        if count:
-            yield result("doubtful", say(kind, messages=count))
+    yield result("old account" if plan.moved is None else "topics account", say("end", what=plan.account.said))
+    if plan.placeholders:
+        yield result("placeholders", say("placeholders", messages=plan.placeholders))
+    for kind, mark in (("removed before", Mark.REMOVED), ("expired before", Mark.BEFORE_BEGIN)):
+        if messages := plan.before_log(mark):
+            yield result("before", say(kind, messages=messages, begin=plan.files.min_offset, hours=hours_kept(plan.files)))
+    for kind, is_kept in (("doubtful kept", True), ("doubtful left", False)):
+        if any(doubt.is_kept is is_kept for doubt in plan.doubts.values()):
+            yield result("doubtful", Said(kind))
     if plan.corrected:
         first = joined("commas", [say("one offset", first=offset) for offset in sorted(plan.corrected)[:_MOST_RANGES]])
         more = len(plan.corrected) - _MOST_RANGES
@@ -183,11 +204,9 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
         yield result("keys", Said("no index"))
 
 
-def _lost(facts: Mapping[str, Any]) -> list[Block]:
-    rows = [(each["topic"], each["queue_id"], each["lost"], ranges_in(each["offsets"])) for each in facts["queues"]]
-    if not rows:
-        return paragraph("nothing here")
-    blocks: list[Block] = [Table(columns("topic", "queue", "lost", "offsets"), rows[:_MOST])]
+def _not_served(plan: RepairPlan, facts: Mapping[str, Any]) -> list[Block]:
+    """The messages that are not served, by queue and state."""
+    blocks = faults_of(plan.account, f"{'repair' if plan.moved is None else 'extract'}.json")
     return [*blocks, *paragraph("lost ends", topic=OP_TOPIC)] if any(each["topic"] == OP_TOPIC for each in facts["queues"]) else blocks
 
 

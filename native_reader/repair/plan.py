@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from native_reader.account.account import Account
+from native_reader.account.states import AS_WANTED, UNREACHABLE, Mark, why
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.progress import checkpoint_of
 from native_reader.broker.settings import Topics
@@ -21,8 +24,7 @@ from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
 from native_reader.layout.record import Numbers
 from native_reader.records.damages import Damages
 from native_reader.repair import disk
-from native_reader.repair.before import Before, before_log
-from native_reader.repair.checking import flaws_in
+from native_reader.repair.checking import Warned, checked
 from native_reader.repair.doubts import ALWAYS_LOST, KEYS, TAG, TAGGED, TRANSACTION, Doubt, contradicted_by_index, damaged_tags
 from native_reader.repair.filling import Filling, code_of, filled
 from native_reader.repair.indexes import IndexShape, index_shape
@@ -34,7 +36,7 @@ from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.records import Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import is_controlled, refuse_kinds, refuse_topics
-from native_reader.repair.settings import OLDER, mended_settings
+from native_reader.repair.settings import EXTRACTED, OLDER, mended_settings
 from native_reader.repair.survey import WANTED, Decided, Run, Survey, Survivors
 from native_reader.sides.index import index_files
 from native_reader.start import Start, answer_for
@@ -68,7 +70,8 @@ class RepairPlan:
         remade: By topic: how many messages are in queues that had lost their files.
         mended: Files of settings that a broker does not load, and what takes the place of each.
         checkpoint_ahead: By how many milliseconds the checkpoint is later than the last whole record, at least 0.
-        before: Messages that queues name before the first segment.
+        account: In which states the messages of the damaged store are; of an extract, those of its topics.
+        copied: What the check of the damaged store says about files that are copied as they are; an extract has none.
         flaws: Codes of what a check finds in a store that would be copied otherwise: the index and the checkpoint are made again.
     """
 
@@ -94,7 +97,8 @@ class RepairPlan:
     choices: Choices
     mended: Mapping[str, str]
     checkpoint_ahead: int
-    before: Before
+    account: Account
+    copied: Sequence[Warned]
     flaws: tuple[str, ...] = ()
     moved: Moved | None = None
     """Where the records of an extract are; None if all stay in their places."""
@@ -111,12 +115,10 @@ class RepairPlan:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is known to be lost."""
+        """Whether no message of the damaged store is lost, doubtful or not read, and all settings are kept."""
         has_settings = set(self.mended.values()) <= {OLDER}
-        is_log_whole = not (
-            self.lost_messages or self.filled_bytes > self.blank_bytes or self.corrected or self.doubts or self.checkpoint_ahead
-        )
-        return is_log_whole and has_settings and not self.before.is_lost
+        # A queue that does not lead to its messages is made again.
+        return has_settings and self.account.messages.keys() <= {*AS_WANTED, UNREACHABLE} and not (self.placeholders or self.doubts)
 
     @property
     def doubtful(self) -> tuple[int, ...]:
@@ -143,8 +145,18 @@ class RepairPlan:
 
     @property
     def lost_messages(self) -> int:
-        """How many messages are known to be lost."""
+        """How many messages of the damaged store are known to be lost."""
+        return self.account.lost
+
+    @property
+    def placeholders(self) -> int:
+        """How many placeholders the new store has, each in the place of a message that it does not have."""
         return len(self.filling.placed)
+
+    def before_log(self, mark: Mark) -> int:
+        """How many messages queues name before the first segment: that were removed, or that expired."""
+        table = self.account.table
+        return pc.sum(table.filter(pc.equal(table["why"], why(mark)))["messages"]).as_py() or 0
 
     @cached_property
     def filled_bytes(self) -> int:
@@ -173,7 +185,7 @@ class RepairPlan:
         queues = [file.uri for queue in self.survey.queues.values() if queue.before is not None for file in queue.before.files]
         copied = sum(disk.data_bytes(local_path(uri)) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
         copied += 0 if self.moved is None else int(self.moved.sizes.sum())
-        entries = self.messages + self.lost_messages if self.changes else 0
+        entries = self.messages + self.placeholders if self.changes else 0
         return copied + self.filled_bytes + entries * QUEUE_ENTRY.itemsize + sum(file.size for file in index_files(self.files.index))
 
     @property
@@ -222,14 +234,23 @@ def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None
     filling = filled(shape, lost, survey.end)
     for loose in filling.ignored:
         lost.ends[loose.queue] = loose.first
+    check = checked(as_named(files), settings)
     ahead = max(0, max(checkpoint_of(files.uri).times) - survey.last_time)
     done = RepairPlan(
         files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end, settings),
         dict(sorted(survey.doubts.items())), dropped, remade, tuple(groups), is_stale and not clears, _was_stopped(files),
-        index_shape(files, settings.sizes), settings.choices, mended_settings(files.config, {topic for topic, _ in old.all}), ahead,
-        before_log(files, _chosen(old, settings), survey.first_time, survey.last_time, settings.reserved_hours),
+        index_shape(files, settings.sizes), settings.choices, _mended(files, old, settings.choices), ahead,
+        check.account, () if settings.choices.topics else check.copied,
     )  # fmt: skip
-    return done if done.changes or settings.choices.topics else replace(done, flaws=flaws_in(files, settings))
+    return done if done.changes or settings.choices.topics else replace(done, flaws=check.flaws)
+
+
+def _mended(files: StoreFiles, old: OldQueues, choices: Choices) -> Mapping[str, str]:
+    """See `mended_settings`. An extract has only the settings of its topics and of groups."""
+    if not choices.topics:
+        return mended_settings(files.config, {topic for topic, _ in old.all}, is_copied=True)
+    found = mended_settings(files.config, choices.topics, is_copied=False)
+    return {name: what for name, what in found.items() if name in EXTRACTED}
 
 
 def _chosen(old: OldQueues, settings: ReadSettings) -> Mapping[tuple[str, int], OldQueue]:
@@ -259,10 +280,10 @@ def _decided(files: StoreFiles, survey: Survey, old: OldQueues, choices: Choices
     keys = contradicted_by_index(files, [offset for offset, *_ in survey.placed[KEYS]])
     flagged = [offset for offset, number, slot in survey.placed[TRANSACTION] if _is_lacked(survey.queues.get(queues[number]), offset, slot)]
     doubts = dict(survey.doubts)
-    for why, offsets in ((TRANSACTION, flagged), (KEYS, keys.tolist()), (TAG, tags.tolist())):
+    for reason, offsets in ((TRANSACTION, flagged), (KEYS, keys.tolist()), (TAG, tags.tolist())):
         for offset in offsets:
             number, slot = places[offset]
-            doubts[offset] = Doubt(why, choices.keep_doubtful and why not in ALWAYS_LOST, *queues[number], slot)
+            doubts[offset] = Doubt(reason, choices.keep_doubtful and reason not in ALWAYS_LOST, *queues[number], slot)
     left_out = [offset for offset in doubts.keys() - survey.doubts.keys() if not doubts[offset].is_kept]
     return Decided(np.union1d(mislabelled(survey.queues, old.all), np.array(left_out, np.int64)), doubts)
 

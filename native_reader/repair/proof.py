@@ -4,63 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from native_reader.account.account import Account
 from native_reader.errors import StoreDamaged
 from native_reader.layout.arrays import is_among
+from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.record import Numbers
 from native_reader.records.walk import CHUNK, ReadWalk
-from native_reader.repair.checking import COPIED, findings_in
+from native_reader.repair.checking import COPIED, Checked, Warned, checked
 from native_reader.repair.comparing import Comparing
 from native_reader.repair.log_shape import Moved
 from native_reader.repair.plan import RepairPlan
-from native_reader.repair.records import ReadSettings
+from native_reader.repair.records import Choices, ReadSettings
 from native_reader.repair.refusals import refusal
-from native_reader.sentences import Said, say
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
 _OF_DOUBTS = ("entry-tag", "record-properties")
 
 
-class Warned(NamedTuple):
-    """A warning of the check: as text, and as what the page says."""
-
-    text: str
-    said: Said
-
-
-def prove(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings, comparing: Comparing) -> list[Warned]:
-    """Raise an error unless the new store is right. Returns the warnings about what was copied as it is.
+def prove(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings, comparing: Comparing) -> tuple[list[Warned], Account]:
+    """Raise an error unless the new store is right. Returns the warnings about what was copied as it is, and the account.
 
     All rows outside of holes have equal bytes at equal offsets in both stores. The records in the holes end where the next one
     begins, so a reader of the new store finds exactly both.
     """
-    warnings = _check(plan, new, place, settings)
+    check = checked(new, settings._replace(choices=Choices()))
+    warnings = _check(plan, check, place)
     if (differs := comparing.first_difference()) is not None:
         raise refusal("proof", found=f"its bytes differ near offset {differs:,}", path=place)
     if plan.moved is not None:
         compare_moved(plan, plan.moved, new, place, settings)
     _check_holes(plan, new, place)
     _check_end(plan, new, place, settings)
-    return warnings
+    return warnings, check.without(PLACEHOLDER_TAG)
 
 
-def _check(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings) -> list[Warned]:
+def _check(plan: RepairPlan, check: Checked, place: str) -> list[Warned]:
     warnings = []
     kept = sum(doubt.is_kept for doubt in plan.doubts.values())  # their entries stay
     left = dict.fromkeys(_OF_DOUBTS, kept)
-    for row in findings_in(new, settings):
-        text = f"{row['code']}: {row['message']}"
+    for row in check.findings:
         if row["code"] in left:
             left[row["code"]] -= row["count"]
         if row["code"] not in COPIED and left.get(row["code"], -1) < 0:
-            raise refusal("proof", found=text, path=place)
-        found = say(f"found {row['code']}", message=Said.from_json(row["details"]))
-        warnings.append(Warned(text, say("copied with", code=row["code"], found=found)))
+            raise refusal("proof", found=Warned.of(row).text, path=place)
+        warnings.append(Warned.of(row))
     return warnings
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from native_reader.account.account import Account
 from native_reader.errors import ExportError, StoreError
 from native_reader.export.target import Target
 from native_reader.markdown import lines_of
 from native_reader.records.damages import NO_DAMAGE
 from native_reader.repair import disk
+from native_reader.repair.checking import Warned
 from native_reader.repair.comparing import Comparing, Copies
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.moved import moved_plan
 from native_reader.repair.named import rightly_named
 from native_reader.repair.page import facts_of, page_of
 from native_reader.repair.plan import RepairPlan, plan_repair
-from native_reader.repair.proof import Warned, prove
+from native_reader.repair.proof import prove
 from native_reader.repair.records import ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
@@ -37,8 +39,9 @@ class Repaired:
     Attributes:
         plan: What survived, what was lost, and what the new store holds.
         path: The new store; None if only the plan was made.
-        warnings: What the check of the new store says about files that were copied as they are.
+        warnings: What the check of the new store says about files that were copied as they are; of a plan, that of the damaged one.
         start: Whether a broker may be started on the new store; None if only the plan was made.
+        account: In which states the messages of the new store are, placeholders among them; None if only the plan was made.
 
     Examples:
         >>> repaired = rmqstore.open("damaged").repair("repaired")
@@ -54,11 +57,13 @@ class Repaired:
     said: tuple[Said, ...] = field(default=(), repr=False)
     """The warnings as the page says them."""
     start: Start | None = None
+    account: Account | None = None
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is known to be lost, and a broker may be started on the new store, if it was written."""
-        return self.plan.is_whole and (self.start is None or self.start.outcome in (YES, BUT))
+        """Whether nothing is lost or in doubt, and, if the new store was written, a broker may be started and serves all of it."""
+        is_served = self.account is None or self.account.is_whole
+        return self.plan.is_whole and is_served and (self.start is None or self.start.outcome in (YES, BUT))
 
     @property
     def page(self) -> str | None:
@@ -71,11 +76,11 @@ class Repaired:
         Args:
             language: `en` or `zh`.
         """
-        yield from lines_of(page_of(self.plan, self.path, self.said, self.start), language)
+        yield from lines_of(page_of(self.plan, self.path, self.said, self.start, self.account), language)
 
     def to_dict(self) -> dict[str, Any]:
         """Build the content of `repair.json`."""
-        return facts_of(self.plan, self.warnings, self.start)
+        return facts_of(self.plan, self.warnings, self.start, self.account)
 
 
 def repair(files: StoreFiles, path: LocalPath, settings: ReadSettings, *, dry_run: bool = False, language: str = ENGLISH) -> Repaired:
@@ -86,7 +91,9 @@ def repair(files: StoreFiles, path: LocalPath, settings: ReadSettings, *, dry_ru
     unfinished = Target(place + UNFINISHED, (files,))
     _refuse_contents(place, unfinished.path)
     if dry_run:
-        return Repaired(_plan(files, settings))
+        plan = _plan(files, settings)
+        _refuse_without_room(plan, path=folder.path, free=disk.free_bytes(place))
+        return Repaired(plan, None, *_warnings(plan.copied))
     refuse_kinds(files, settings.choices)  # before anything is written
     with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept, unfinished:
         _refuse_contents(place, unfinished.path)
@@ -105,9 +112,9 @@ def _written(files: StoreFiles, unfinished: Target, path: str, settings: ReadSet
                 disk.remove(unfinished.path)
                 raise
             new = write_store(plan, unfinished.path, copies, kept, comparing)
-            warnings = _warnings(prove(plan, new, unfinished.path, settings, comparing))
+            warnings, account = prove(plan, new, unfinished.path, settings, comparing)
             start = answer_for(new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True)
-            done = Repaired(plan, path, *warnings, start)
+            done = Repaired(plan, path, *_warnings(warnings), start, account)
             unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
             background.finish()
         unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(language))
@@ -130,9 +137,13 @@ def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKey
     plan = _plan(files, settings, kept)
     if plan.bytes_needed > disk.free_bytes(place) + copies.bytes():
         kept.forget()
-    if plan.bytes_needed > (free := disk.free_bytes(place) + copies.bytes()):
-        raise refusal("no space", path=path, free=size_of(free), needed=size_of(plan.bytes_needed))
+    _refuse_without_room(plan, path=path, free=disk.free_bytes(place) + copies.bytes())
     return plan
+
+
+def _refuse_without_room(plan: RepairPlan, *, path: str, free: int) -> None:
+    if plan.bytes_needed > free:
+        raise refusal("no space", path=path, free=size_of(free), needed=size_of(plan.bytes_needed))
 
 
 def _plan(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = None) -> RepairPlan:
@@ -149,6 +160,6 @@ def _refuse_contents(place: str, unfinished: str) -> None:
         raise refusal("mount", path=place)
 
 
-def _warnings(found: list[Warned]) -> tuple[tuple[str, ...], tuple[Said, ...]]:
+def _warnings(found: Sequence[Warned]) -> tuple[tuple[str, ...], tuple[Said, ...]]:
     """As text, and as what the page says."""
     return tuple(each.text for each in found), tuple(each.said for each in found)

@@ -12,18 +12,28 @@ from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.repair import disk
 from native_reader.storage.local import local_path
 
-OLDER, DERIVED, OTHER, LEFT_OUT = "older", "derived", "other", "left out"
-"""The backup takes the place of a file; it is made from the queues, because it is damaged, or of another broker; it is left out."""
+OLDER, DERIVED, OTHER, LEFT_OUT, LOST = "older", "derived", "other", "left out", "lost"
+"""The backup takes the place of a file; it is made from the queues, because it is damaged, or of another broker; it is left out, because
+its backup is damaged, too, or because it has none.
+"""
 _TOPICS = "topics.json"
+EXTRACTED = {_TOPICS: "topicConfigTable", "subscriptionGroup.json": "subscriptionGroupTable"} | dict.fromkeys(
+    ("consumerOffset.json", "lmqConsumerOffset.json"), "offsetTable"
+)
+"""The files of an extract, and the object that each has in any case."""
 
 
-def mended_settings(config: str | None, topics: Iterable[str]) -> Mapping[str, str]:
-    """By name of a file that a broker does not load, or that has none of these topics: what takes its place."""
+def mended_settings(config: str | None, topics: Iterable[str], *, is_copied: bool) -> Mapping[str, str]:
+    """By name of a file that a broker does not load, or that has none of these topics: what takes its place.
+
+    `is_copied`: whether files without a backup are copied as they are. An extract has only a part of each file.
+    """
     if config is None or has_settings(config):
         return {}
     states = dict(settings_files(config))
     found = {name: OLDER for name, state in states.items() if state is Settings.OLD}
     found |= {name: LEFT_OUT for name, state in states.items() if state is Settings.REFUSED}
+    found |= {name: LOST for name, state in states.items() if state is Settings.LOST and not is_copied}
     if states.get(_TOPICS) in (Settings.REFUSED, Settings.LOST):
         found[_TOPICS] = DERIVED
     own = {topic for topic in topics if kind_of_topic(topic) not in SYSTEM_KINDS}
@@ -43,9 +53,14 @@ def copy_settings(config: str, folder: str, mended: Mapping[str, str], queues: I
         if what == OLDER:
             disk.copy(disk.path_in(source, name + BACKUP), disk.path_in(folder, name))
         elif what in (DERIVED, OTHER):
-            content = json.dumps({"dataVersion": {"counter": 1, "timestamp": 0}, "topicConfigTable": _topics(queues)}, indent=1).encode()
-            with disk.changed(disk.path_in(folder, name), len(content)) as file:
-                disk.put(file, 0, content)
+            write_topics(disk.path_in(folder, name), queues)
+
+
+def write_topics(path: str, queues: Iterable[tuple[str, int]]) -> None:
+    """Write the settings of the topics of these queues."""
+    content = json.dumps({"dataVersion": {"counter": 1, "timestamp": 0}, "topicConfigTable": _topics(queues)}, indent=1).encode()
+    with disk.changed(path, len(content)) as file:
+        disk.put(file, 0, content)
 
 
 def _topics(queues: Iterable[tuple[str, int]]) -> dict[str, dict[str, object]]:

@@ -170,7 +170,6 @@ class Survey:
         for batch in self.reader.batches():
             records = self._chosen(batch.but(np.isin(batch.offset, self._dropped)))
             records = records.but(self._is_lost_by_itself(records))
-            records = records.but(self._ends_in_zeros(records))
             order = _by_queue(records.queue)
             is_doubtful = np.zeros(len(order), np.bool_)
             is_doubtful[order] = self._doubtful(records.where(order))
@@ -194,29 +193,16 @@ class Survey:
             why = WHY[int(records.doubt[row])]
             if why == KEYS:
                 self.placed[KEYS].append(_place_of(records, row))
-            elif why != MAYBE_TEXT or precedes_hole[row]:
-                found[row] = self._doubt(records, row, TEXT if why == MAYBE_TEXT else why)
+            else:
+                found[row] = self._doubt(records, row, TEXT if why == MAYBE_TEXT and precedes_hole[row] else why)
         return found
 
     def _doubt(self, records: Records, row: int, why: str) -> bool:
         """Note that a record is contradicted. Returns whether it is left out."""
-        is_kept = self._keeps_doubtful and why not in ALWAYS_LOST
+        is_kept = why == MAYBE_TEXT or (self._keeps_doubtful and why not in ALWAYS_LOST)
         offset, number, slot = _place_of(records, row)
         self.doubts[offset] = Doubt(why, is_kept, *self.reader.queues[number], slot)
         return not is_kept
-
-    def _ends_in_zeros(self, records: Records) -> Mask:
-        """Which records are left out because their properties are lost, of those before a hole.
-
-        A page of zeros that begins in properties goes on in the next record.
-        """
-        found = np.zeros(len(records.offset), np.bool_)
-        is_last = np.append(records.offset[1:] != (records.offset + records.size)[:-1], True)
-        is_last &= (records.queue >= 0) | (not self._topics)
-        for row in np.flatnonzero(is_last).tolist():
-            if self._properties(int(records.offset[row]), int(records.size[row])).endswith(b"\0"):
-                found[row] = records.queue[row] == -1 or self._doubt(records, row, ZEROS)
-        return found
 
     def _doubtful(self, records: Records) -> Mask:
         """Compare records with the entries of their queues. Returns which are doubtful. `records`: queue by queue."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +58,7 @@ def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, c
         pass
     copies.remove_others()
     (new,) = find_stores([folder], StorePaths())
-    return new
+    return replace(new, reserved_hours=plan.files.reserved_hours)
 
 
 def _write_log(plan: RepairPlan, copies: Copies, comparing: Comparing) -> Iterator[tuple[str, Future[None]]]:

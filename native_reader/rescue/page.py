@@ -139,11 +139,16 @@ def _by_topic(account: Account | None) -> dict[str, int]:
 
 
 def _queues(found: RescueFacts) -> list[Block]:
-    """The messages that are not where a broker left them, by queue and state."""
     if found.account is None:
         return paragraph("not accounted")
+    first = paragraph("missing while in use") if found.is_in_use else ()
+    return [*first, *faults_of(found.account, "account.jsonl")]
+
+
+def faults_of(account: Account, name: str) -> list[Block]:
+    """The messages that are not where a broker left them, by queue and state. `name`: of the file that has all."""
     groups: dict[tuple[str, int, str, str], list[Mapping[str, Any]]] = {}
-    for row in found.account.faults.to_pylist():
+    for row in account.faults.to_pylist():
         groups.setdefault((row["topic"] or "", -1 if row["queue_id"] is None else row["queue_id"], row["state"], row["why"]), []).append(
             row
         )
@@ -156,9 +161,9 @@ def _queues(found: RescueFacts) -> list[Block]:
         count = sum(row["messages"] for row in own) or None
         rows.append((topic or None, queue_id if topic else None, Said(f"state {state}"), count, which, Said(f"because {reason}")))
     return [
-        *paragraph("missing while in use" if found.is_in_use else "missing means"),
+        *paragraph("missing means"),
         Table(columns("topic", "queue", "state", "lacking", "which", "why"), rows),
-        *_more(len(groups), "queues", "account.jsonl"),
+        *_more(len(groups), "queues", name),
     ]
 
 

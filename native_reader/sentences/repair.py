@@ -32,25 +32,30 @@ REPAIR = {
             "已提交的事务消息中记录的半消息位置仍是旧的，消费者不使用它。"
         ),
     ),
-    "lost": (
-        "{messages:,} {messages:message|messages}. In the place of each is a placeholder, so that all others keep their offsets.",
-        "{messages:,} 条消息。每条原来的位置都有一条占位消息，因此其他消息的位点不变。",
+    "result topics account": ("In the store, of these topics:", "原存储中，这些 topic："),
+    "result old account": ("In the damaged store:", "损坏的存储中："),
+    "result new account": ("In the new store:", "新的存储中："),
+    "result filled account": ("In the new store, placeholders included:", "新的存储中（含占位消息）："),
+    "result placeholders": ("Placeholders:", "占位消息："),
+    "placeholders": (
+        "{messages:,}. Each is in the place of a message that the new store does not have, so that all others keep their offsets.",
+        "{messages:,} 条。每条都在新存储中没有的消息的位置上，因此其他消息的位点不变。",
     ),
     "result doubtful": ("Doubtful:", "存疑："),
     "doubtful kept": (
         (
-            "{messages:,} {messages:message|messages}, kept as on the disk, with {messages:its queue entry|their queue entries}. Consumers "
-            "may not get it, or get it with a wrong tag or key."
+            "some messages are kept as on the disk, with their queue entries, although something contradicts them. Consumers may not get "
+            "them, or get them with a wrong tag or key."
         ),
-        "{messages:,} 条消息，连同其队列条目按磁盘上的内容保留。消费者可能收不到它们，或收到错误的 tag 或 key。",
+        "有些消息与其他内容矛盾，仍连同其队列条目按磁盘上的内容保留。消费者可能收不到它们，或收到错误的 tag 或 key。",
     ),
-    "doubtful lost": (
+    "doubtful left": (
         (
-            "{messages:,} {messages:message|messages}, counted as lost: something else in the store contradicts them. `rmqstore rescue` "
-            "saves those that can be read, and `--keep-doubtful` keeps those whose tags or keys are in doubt."
+            "some messages are left out, because something else in the store contradicts them. `rmqstore rescue` saves those that can be "
+            "read, and `--keep-doubtful` keeps those whose tags or keys are in doubt."
         ),
         (
-            "{messages:,} 条消息，按丢失处理：存储中的其他内容与它们矛盾。`rmqstore rescue` 会保存其中可读的消息，"
+            "有些消息因与存储中的其他内容矛盾而未保留。`rmqstore rescue` 会保存其中可读的消息，"
             "`--keep-doubtful` 会保留 tag 或 key 存疑的消息。"
         ),
     ),
@@ -59,10 +64,14 @@ REPAIR = {
     "column contradiction": ("what contradicts it", "与其矛盾的内容"),
     "column result": ("result", "处理"),
     "kept": ("kept", "保留"),
-    "left": ("counted as lost", "按丢失处理"),
+    "left": ("left out", "未保留"),
     "why body": ("it is marked as compressed, and its body cannot be decompressed", "标记为已压缩，但消息体无法解压"),
     "why packed": ("it is marked as not compressed, and its body is compressed", "标记为未压缩，但消息体是压缩的"),
     "why text": ("its properties are not text", "消息属性不是文本"),
+    "why maybe text": (
+        "its properties are not UTF-8: text in another encoding, or damaged",
+        "消息属性不是 UTF-8：可能是其他编码的文本，也可能已损坏",
+    ),
     "why keys": ("the index has keys for it that it does not have", "索引中有指向它的 key，而它没有这些 key"),
     "why tag": ("its queue entry has the hash of another tag", "队列条目中是另一个 tag 的哈希值"),
     "why zeros": ("its properties contain zeros", "消息属性中有零字节"),
@@ -167,6 +176,10 @@ REPAIR = {
         "`{file}` and its backup are damaged, and are not in the new store: a broker would not start. Restore them from a backup.",
         "`{file}` 及其备份已损坏，未放入新的存储，否则 broker 无法启动。请用备份恢复。",
     ),
+    "settings lost": (
+        "`{file}` is damaged and has no backup. It is not in the new store. Restore it from a backup.",
+        "`{file}` 已损坏且没有备份，未放入新的存储。请用备份恢复。",
+    ),
     "result passed": ("Group after the end:", "超出末尾的消费组："),
     "passed": (
         (
@@ -190,13 +203,11 @@ REPAIR = {
     "result size": ("Size:", "大小："),
     "of data": ("{data} of data, in files of {size}.", "数据 {data}，文件共 {size}。"),
     # Tables
-    "title lost": ("Lost messages, by queue", "丢失的消息（按队列）"),
     "title made": ("Made parts of the log", "日志中重建的部分"),
     "title missed": ("What consumer groups miss", "各消费组收不到的消息"),
     "title copied": ("Copied as they were", "原样复制的内容"),
     "title seen": ("What consumers get instead of a lost message", "消费者在丢失消息的位置看到什么"),
     "title before clients": ("Before you reconnect clients", "恢复客户端连接之前"),
-    "column lost": ("lost", "丢失数"),
     "column offsets": ("queue offsets", "队列位点"),
     "column group": ("group", "消费组"),
     "column committed": ("resumes at", "继续消费的位点"),

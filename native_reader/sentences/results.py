@@ -27,28 +27,31 @@ RESULTS = {
         "{messages:,} {messages:message|messages} kept with a changed body and another checksum",
         "{messages:,} 条消息的消息体已改变，仍然保留，并改写了校验和",
     ),
-    "doubtful kept on disk": (
-        "{messages:,} doubtful {messages:message|messages} kept, with {messages:its queue entry|their queue entries}",
-        "{messages:,} 条存疑的消息连同其队列条目保留",
-    ),
-    "doubtful left out": (
-        "{messages:,} doubtful {messages:message|messages} counted as lost",
-        "{messages:,} 条存疑的消息按丢失处理",
-    ),
-    "lost before": (
-        "{messages:,} {messages:message|messages} lost with segments that are missing before the log; they were too young to expire",
-        "丢失了 {messages:,} 条消息：它们所在的 commitlog 文件缺失，且尚未过期",
-    ),
+    "in the old store": ("in the damaged store: {states}", "损坏的存储中：{states}"),
+    "in the store": ("in the store, of these topics: {states}", "原存储中，这些 topic：{states}"),
+    "in the new store": ("in the new store: {states}", "新的存储中：{states}"),
+    "in the filled store": ("in the new store, placeholders included: {states}", "新的存储中（含占位消息）：{states}"),
     "replaced": (
-        "{messages:,} {messages:message|messages} lost; a placeholder is in the place of each",
-        "丢失了 {messages:,} 条消息；每条消息的位置上都有一条占位消息",
+        "{messages:,} {messages:placeholder is|placeholders are} in the place of messages that are not in the new store",
+        "新的存储中没有的消息，其位置上有 {messages:,} 条占位消息",
+    ),
+    "doubtful kept on disk": (
+        "doubtful messages are kept as on the disk, with their queue entries; the page names them",
+        "存疑的消息连同其队列条目按磁盘上的内容保留；报告中列出了它们",
     ),
     "only planned": ("this is the plan: nothing was written", "这是计划：没有写入任何内容"),
     "new store does not start": (
         "the new store was written and checked, but a broker does not start on it; see {page}",
         "新的存储已写好，校验通过，但 broker 无法在其上启动；详见 {page}",
     ),
-    "new store": ("the new store is complete and was checked; see {page}", "新的存储已写好，校验通过；详见 {page}"),
+    "new store lacks": (
+        "the new store was written and checked, and does not serve all of its messages; see {page}",
+        "新的存储已写好，校验通过，但其中有消息无法正常消费；详见 {page}",
+    ),
+    "new store": (
+        "the new store was written and checked, and serves all of its messages; see {page}",
+        "新的存储已写好，校验通过，其中的消息都可正常消费；详见 {page}",
+    ),
 }
 DISK = {
     "log": ("log", "日志"),

@@ -96,11 +96,12 @@ def test_a_contradicted_record_was_kept_or_refused(store: Path, tmp_path: Path, 
     before = list(entries(store, topic, queue_id))
     ended = run("repair", store, tmp_path / "new")
     facts = json.loads((tmp_path / "new" / "repair.json").read_text())
-    assert (ended.code, facts["lost_messages"]) == (1, 1), ended.err
+    assert (ended.code, facts["placeholders"]) == (1, 1), ended.err
+    assert facts["account"]["lost"] + facts["account"]["doubtful"] + facts["account"]["unreachable"] == 1
     why = DAMAGES[damage]
     expected = {"offset": offset, "why": why, "is_kept": False, "topic": topic, "queue_id": queue_id, "queue_offset": slot}
     assert facts["doubtful"] == [expected]
-    assert facts["queues"] == [{"topic": topic, "queue_id": queue_id, "lost": 1, "offsets": [[slot, slot + 1]]}]
+    assert facts["queues"] == [{"topic": topic, "queue_id": queue_id, "messages": 1, "offsets": [[slot, slot + 1]]}]
     assert records_of(tmp_path / "new") == [row for row in whole if row[0] != offset]
     new = list(entries(tmp_path / "new", topic, queue_id))
     assert [each[:2] for each in new] == [each[:2] for each in before]
@@ -113,7 +114,7 @@ def test_a_tag_in_doubt_that_is_kept_keeps_the_hash_in_its_entry(store: Path, tm
     offset = flip_tag(store)
     done = nr.open(store).repair(tmp_path / "new", keep_doubtful=True)
     doubt = done.plan.doubts[offset]
-    assert (doubt.why, doubt.is_kept, done.plan.lost_messages, done.is_whole) == ("tag", True, 0, False)
+    assert (doubt.why, doubt.is_kept, done.plan.placeholders, done.is_whole) == ("tag", True, 0, False)
     assert records_of(tmp_path / "new") == records_of(store)
     assert list(entries(tmp_path / "new", doubt.topic, doubt.queue_id)) == list(entries(store, doubt.topic, doubt.queue_id))
     assert {row["code"] for row in nr.open(tmp_path / "new").verify().to_table().to_pylist() if row["severity"] != NOTE} == {"entry-tag"}
@@ -133,7 +134,7 @@ def test_a_damaged_hash_in_an_entry_is_written_again(store: Path, tmp_path: Path
     before = path.read_bytes()
     flip(path, 20 * 5 + byte, 64)
     done = nr.open(store).repair(tmp_path / "new")
-    assert (done.plan.lost_messages, done.is_whole, dict(done.plan.doubts)) == (0, True, {})
+    assert (done.plan.placeholders, done.plan.account.messages["doubtful"], dict(done.plan.doubts)) == (0, 1, {})
     assert (tmp_path / "new" / "consumequeue" / "Plain" / "0" / path.name).read_bytes() == before
 
 
@@ -145,7 +146,7 @@ def test_a_damaged_entry_of_the_index_contradicts_no_record(store: Path, tmp_pat
     count = struct.unpack_from(">i", index.read_bytes(), 36)[0]
     flip(index, 40 + 4 * slots + 20 * (count // 2) + 2, 1)
     done = nr.open(store).repair(tmp_path / "new")
-    assert (done.plan.lost_messages, dict(done.plan.doubts)) == (0, {})
+    assert (done.plan.placeholders, dict(done.plan.doubts)) == (0, {})
 
 
 def test_a_packed_body_that_is_marked_as_plain_is_lost(tmp_path: Path) -> None:

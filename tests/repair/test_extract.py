@@ -124,7 +124,7 @@ def test_an_extract_of_a_damaged_store(plain: Path, tmp_path: Path, damage: Any)
     doubtful = [(doubt.queue_id, doubt.queue_offset) for doubt in done.plan.doubts.values() if doubt.topic == "Plain"]
     whole = [row for row in rows(plain, "Plain", access="scan") if (row["queue_id"], row["queue_offset"]) not in doubtful]
     assert rows(tmp_path / "new", "Plain", access="scan") == whole
-    assert done.plan.lost_messages == repaired.plan.lost_messages
+    assert done.plan.placeholders == repaired.plan.placeholders
     assert findings(tmp_path / "new") == []
     ends = [
         {(row["topic"], row["queue_id"]): row["max_offset"] for row in nr.open(tmp_path / name).queues().to_table().to_pylist()}
@@ -140,7 +140,7 @@ def test_only_the_newest_message_is_lost(plain: Path, tmp_path: Path) -> None:
     before = nr.open(plain).messages(topic="Plain", fail_on_data_loss=False, mode="DROPMALFORMED").to_table()["store_timestamp"][-1]
     done = nr.open(plain).extract(tmp_path / "new", "Plain")
     log, queues, _ = struct.unpack_from(">qqq", (tmp_path / "new" / "checkpoint").read_bytes())
-    assert (done.plan.lost_messages, findings(tmp_path / "new")) == (1, [])
+    assert (done.plan.placeholders, findings(tmp_path / "new")) == (1, [])
     assert log == queues == before.value // 1000
 
 
@@ -185,10 +185,12 @@ def test_a_topic_without_messages(kinds: Path, tmp_path: Path) -> None:
 def test_the_command_and_its_page(kinds: Path, tmp_path: Path) -> None:
     ended = run("extract", kinds, tmp_path / "new", "--topic", "Plain", "-t", "Odd")
     assert (ended.code, ended.out) == (0, "")
-    assert ended.err.splitlines()[-3:] == [
+    assert ended.err.splitlines()[-5:] == [
         "51 messages copied",
+        "in the store, of these topics: 51 served",
+        "in the new store: 51 served",
         "Is it safe to start a broker on the new store? yes",
-        f"the new store is complete and was checked; see {tmp_path / 'new' / 'extract.md'}",
+        f"the new store was written and checked, and serves all of its messages; see {tmp_path / 'new' / 'extract.md'}",
     ]
     page = (tmp_path / "new" / "extract.md").read_text()
     assert page.startswith("# Extract\n\nThe store, which was only read: `file://")
@@ -207,3 +209,26 @@ def test_the_command_and_its_page(kinds: Path, tmp_path: Path) -> None:
 def test_wrong_arguments(kinds: Path, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     ended = run("extract", kinds, tmp_path / arguments[0], *arguments[1:])
     assert (ended.code, ended.err.splitlines()[-1]) == (2, message)
+
+
+@pytest.mark.parametrize("backup", [True, False])
+@pytest.mark.parametrize("name", ["topics.json", "subscriptionGroup.json", "consumerOffset.json"])
+def test_settings_that_cannot_be_read_stopped_the_extract_while_it_wrote(kinds: Path, tmp_path: Path, name: str, backup: bool) -> None:
+    """The dry run said nothing of them."""
+    (kinds / "config" / f"{name}.bak").unlink(missing_ok=True)
+    for each in (name, f"{name}.bak") if backup else (name,):
+        (kinds / "config" / each).write_text("<html>")
+    planned, done = (nr.open(kinds).extract(tmp_path / "new", "Plain", dry_run=dry) for dry in (True, False))
+    expected = "derived" if name == "topics.json" else "left out" if backup else "lost"
+    assert dict(planned.plan.mended) == dict(done.plan.mended) == {name: expected}
+    assert (planned.is_whole, done.is_whole) == (False, False)
+    assert (tmp_path / "new" / "config" / name).exists() == (name == "topics.json")
+    assert rows(tmp_path / "new") == rows(kinds, "Plain")
+    assert any(f"`{name}`" in line for line in planned.lines())
+
+
+def test_an_extract_goes_on_without_a_table_that_is_none(kinds: Path, tmp_path: Path) -> None:
+    """It stopped while it wrote."""
+    (kinds / "config" / "consumerOffset.json").write_text('{"offsetTable":{"Plain@CG_a":{0:5}},"pullOffsetTable":7}')
+    nr.open(kinds).extract(tmp_path / "new", "Plain")
+    assert json.loads((tmp_path / "new" / "config" / "consumerOffset.json").read_text())["pullOffsetTable"] == {}

@@ -54,7 +54,7 @@ def test_it_is_lost_and_all_others_are_kept(tmp_path: Path, has_queues: bool, wh
         no_queues(store, Random(1))
     whole = [row for row in records_of(store) if row[0] != offset]
     done = opened(store).repair(tmp_path / "new")
-    assert done.plan.lost_messages == 1
+    assert done.plan.placeholders == 1
     assert records_of(tmp_path / "new") == whole
     assert [number for number, place, *_ in entries(tmp_path / "new", "Plain", 0) if place == offset] == [right]
 
@@ -68,7 +68,7 @@ def test_a_record_with_another_queue_id_is_lost_though_its_queue_offset_is_that_
     change(store, offset, UP_TO_QUEUE_ID, struct.pack(">i", other))
     whole = [row for row in records_of(store) if row[0] != offset]
     done = opened(store).repair(tmp_path / "new")
-    assert done.plan.lost_messages == 1
+    assert done.plan.placeholders == 1
     assert records_of(tmp_path / "new") == whole
 
 
@@ -90,7 +90,7 @@ def test_a_record_that_seems_to_be_of_a_queue_without_files_is_lost_if_another_q
     change(store, offset, at, content)
     whole = [row for row in records_of(store) if row[0] != offset]
     done = opened(store).repair(tmp_path / "new")
-    assert done.plan.lost_messages == 1
+    assert done.plan.placeholders == 1
     assert records_of(tmp_path / "new") == whole
     assert [number for number, place, *_ in entries(tmp_path / "new", "Plain", 0) if place == offset] == [right]
     assert not [path for path in (tmp_path / "new" / "consumequeue").rglob("*") if path.is_file() and path.parent.name == "77"]

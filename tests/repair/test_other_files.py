@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import struct
 from pathlib import Path
@@ -52,7 +53,7 @@ def test_another_file_in_the_place_of_that_of_a_queue_was_refused(store: Path, t
     other = min((store / "consumequeue").joinpath(*source).iterdir()) if source[1] != "0" else later[0]
     shutil.copy(other, first)
     done = nr.open(store).repair(tmp_path / "new")
-    assert done.plan.lost_messages == 0
+    assert done.plan.placeholders == 0
     assert list(entries(tmp_path / "new", "Plain", 0)) == before
 
 
@@ -64,7 +65,7 @@ def test_two_segments_with_each_others_names_lost_nothing(store: Path, tmp_path:
     other.rename(one)
     (tmp_path / "aside").rename(other)
     done = nr.open(store).repair(tmp_path / "new")
-    assert (done.plan.lost_messages, dict(done.plan.renamed)) == (0, {one.name: other.name, other.name: one.name})
+    assert (done.plan.placeholders, dict(done.plan.renamed)) == (0, {one.name: other.name, other.name: one.name})
     assert log_and_queues(tmp_path / "new") == before
     assert done.plan.start.outcome != "yes"
 
@@ -75,7 +76,7 @@ def test_a_copy_of_a_segment_under_another_name_is_not_that_segment(store: Path,
     shutil.copy(one, other)
     done = nr.open(store).repair(tmp_path / "new")
     assert not done.plan.renamed
-    assert 0 < done.plan.lost_messages <= lost
+    assert 0 < done.plan.placeholders <= lost
 
 
 def test_a_group_after_the_end_of_its_queue_is_no_reason_to_refuse(store: Path, tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_a_group_after_the_end_of_its_queue_is_no_reason_to_refuse(store: Path, 
     rows = nr.open(tmp_path / "new").queues().to_table().to_pylist()
     ended = {row["queue_id"]: row["max_offset"] for row in rows if row["topic"] == "Plain"}
     assert ended[0] < 1000
-    assert done.plan.lost_messages < 1000
+    assert done.plan.placeholders < 1000
     assert "a group has the offset 9,000 in queue 0 of Plain" in Path(done.page or "").read_text()
 
 
@@ -119,7 +120,7 @@ def test_a_checkpoint_of_tomorrow_is_found_before_anything_is_written(store: Pat
     assert planned.plan.checkpoint_ahead > 86_000_000
     assert not planned.is_whole
     done = nr.open(tmp_path / "first").repair(tmp_path / "new")
-    assert done.plan.lost_messages == 0
+    assert done.plan.placeholders == 0
     assert (tmp_path / "new" / "checkpoint").read_bytes()[:24] != ahead.read_bytes()[:24]
 
 
@@ -147,7 +148,8 @@ def test_a_first_segment_that_was_too_young_to_expire_is_lost(store: Path, tmp_p
         for slot in range(start, stop)
     }
     assert named == {row[1:4] for row in whole if row[0] < int(segments(store)[0].name)}
-    assert f"warning: {len(named)} messages lost with segments that are missing before the log" in ended.err
+    assert re.search(rf"^warning: in the damaged store: .* {len(named)} lost$", ended.err, re.MULTILINE), ended.err
+    assert f"- **Before the log:** {len(named)} messages that queues name" in (tmp_path / "new" / "repair.md").read_text()
     assert "no loss found" not in (tmp_path / "new" / "repair.md").read_text()
 
 

@@ -60,6 +60,8 @@ def test_a_disk_that_is_too_small(store: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(disk, "free_bytes", lambda _: 1000)
     assert "has 1,000 bytes free, and the new store needs" in refused(store, tmp_path / "new")
     assert not (tmp_path / "new").exists()
+    with pytest.raises(nr.RepairError, match="has 1,000 bytes free"):
+        nr.open(store).repair(tmp_path / "new", dry_run=True)
 
 
 @pytest.mark.parametrize("stops", [nr.RepairError("refused"), KeyboardInterrupt()])
@@ -265,12 +267,15 @@ def test_the_page_and_its_numbers(store: Path, tmp_path: Path) -> None:
     assert done.page == str(tmp_path / "new" / "repair.md")
     page, facts = Path(done.page).read_text(), json.loads((tmp_path / "new" / "repair.json").read_text())
     assert facts["messages"] == done.plan.messages == 796
-    assert facts["lost_messages"] == sum(each["lost"] for each in facts["queues"]) == 4
+    assert facts["lost_messages"] == facts["placeholders"] == sum(each["messages"] for each in facts["queues"]) == 4
     assert "**Survived:** 796 messages" in page
     assert "**Is it safe to start a broker on the damaged store?** better not: it would truncate the log at offset " in page
     assert facts["start"]["answer"] == "better not"
     assert facts["start_of_new"]["answer"] == "yes, but"
-    assert json.loads(json.dumps(nr.open(store).repair(tmp_path / "other", dry_run=True).to_dict())) == facts | {"start_of_new": None}
+    assert json.loads(json.dumps(nr.open(store).repair(tmp_path / "other", dry_run=True).to_dict())) == facts | {
+        "start_of_new": None,
+        "account_of_new": None,
+    }
     assert not (tmp_path / "other").exists()
 
 

@@ -98,7 +98,7 @@ def test_damage_in_a_segment_that_was_not_used_yet(tmp_path: Path) -> None:
     whole = records_of(store)
     done = nr.open(store).repair(tmp_path / "new")
     assert records_of(tmp_path / "new") == whole
-    assert (done.plan.lost_messages, done.plan.shape.made) == (0, [])
+    assert (done.plan.placeholders, done.plan.shape.made) == (0, [])
     assert not (tmp_path / "new" / "commitlog" / last.name).exists()
 
 
@@ -123,7 +123,7 @@ def test_a_page_of_zeros_in_properties_is_no_survivor(tmp_path: Path) -> None:
     assert len(records_of(store)) == 800
     done = nr.open(store).repair(tmp_path / "new")
     assert done.plan.doubtful == (int(segment.name) + at,)
-    assert (done.plan.messages, done.plan.lost_messages) == (799, 1)
+    assert (done.plan.messages, done.plan.placeholders) == (799, 1)
 
 
 def test_a_page_of_zeros_after_the_tag_is_no_survivor(tmp_path: Path) -> None:
@@ -145,7 +145,9 @@ def test_a_wrong_tags_code_costs_no_message(tmp_path: Path) -> None:
     whole = path.read_bytes()
     patch(path, 12 + 20 * 3, b"\0\0\0\0\1\2\3\4")
     done = nr.open(store).repair(tmp_path / "new")
-    assert done.is_whole
+    assert (done.plan.account.messages["doubtful"], done.is_whole) == (1, False)
+    assert done.account is not None
+    assert done.account.is_whole
     assert (tmp_path / "new" / "consumequeue" / "Plain" / "0" / path.name).read_bytes() == whole
 
 
@@ -173,7 +175,7 @@ def test_a_group_after_the_end_of_its_queue(tmp_path: Path, is_cut: bool) -> Non
     done = opened(store).repair(tmp_path / "new")
     (plain,) = [stop for key, stop in zip(done.plan.lost.queues, done.plan.lost.ends, strict=True) if key == ("Plain", 0)]
     assert (plain == 40) == is_cut
-    assert done.is_whole != is_cut
+    assert not done.is_whole
 
 
 def test_a_group_after_the_last_survivor_of_a_queue_without_files(tmp_path: Path) -> None:
@@ -186,7 +188,7 @@ def test_a_group_after_the_last_survivor_of_a_queue_without_files(tmp_path: Path
     (store / "config" / "lmqConsumerOffset.json").write_text(f'{{"offsetTable":{{"Plain@CG_done":{{0:{len(plain)}}}}}}}')
     done = opened(store).repair(tmp_path / "new")
     (end,) = [stop for key, stop in zip(done.plan.lost.queues, done.plan.lost.ends, strict=True) if key == ("Plain", 0)]
-    assert (end, done.plan.lost_messages) == (len(plain), 1)
+    assert (end, done.plan.placeholders) == (len(plain), 1)
     assert [slot for slot, *_ in entries(tmp_path / "new", "Plain", 0)] == list(range(len(plain)))
 
 

@@ -40,7 +40,7 @@ def store(tmp_path: Path) -> nr.Store:
 
 def test_the_plan_reads_what_is_written(store: nr.Store, tmp_path: Path) -> None:
     plan = store.repair(tmp_path / "new", dry_run=True).plan
-    assert (plan.messages, plan.lost_messages, len(plan.shape.bases)) == (WRITTEN * EACH - 1, 1, SEGMENTS)
+    assert (plan.messages, plan.placeholders, len(plan.shape.bases)) == (WRITTEN * EACH - 1, 1, SEGMENTS)
     assert plan.bytes_to_write > SEGMENTS * GIB
     assert plan.bytes_needed < 1 << 20
     assert plan.survey.reader.run.report.bytes_read < 16 << 20
