@@ -18,11 +18,13 @@ from native_reader.tables import TABLES
 from native_reader.tables.account import with_account
 from native_reader.verify.codes import NOTE
 
-COPIED = (
-    *("time-goes-back", "time-of-first", "queue-missing", "config-damaged", "offset-after-queue", "key-not-covered", "index-time"),
-    *("queue-file", "log-removed", "entry-removed", "part-not-read", "queue-of-batches", "database-unreadable", "database-ends-early"),
+_STAYS = (
+    *("time-goes-back", "time-of-first", "offset-after-queue", "log-removed", "entry-removed"),
+    *("part-not-read", "queue-of-batches", "database-unreadable", "database-ends-early"),
 )
-"""Codes of what a repair copies as it is."""
+"""Codes of what no repair changes."""
+COPIED = (*_STAYS, "queue-missing", "config-damaged", "key-not-covered", "index-time", "queue-file")
+"""Codes of what a repair copies as it is, unless it makes the file again."""
 
 
 class Warned(NamedTuple):
@@ -51,8 +53,8 @@ class Checked(NamedTuple):
 
     @property
     def copied(self) -> list[Warned]:
-        """The warnings of what is copied as it is."""
-        return [Warned.of(row) for row in self.findings if row["code"] in COPIED]
+        """The warnings that a repaired store has, too."""
+        return [Warned.of(row) for row in self.findings if row["code"] in _STAYS]
 
     def without(self, topic: str) -> Account:
         """The account without a topic."""

@@ -121,7 +121,7 @@ def page_of(
         **({"doubtful": _doubtful(plan)} if plan.doubts else {}),
         **({"made": _made(facts)} if is_repair else {}),
         "missed": _missed(facts),
-        **({} if path is None and not is_repair else {"copied": [Items(warnings)] if warnings else paragraph("no warning")}),
+        **({} if path is None and not warnings else {"copied": [Items(warnings)] if warnings else paragraph("no warning")}),
         **({} if path is None else {"seen": [Items([Said(each) for each in _SEEN])], "before clients": [Items(steps, True)]}),
     }
     return Document(

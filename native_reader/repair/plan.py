@@ -71,7 +71,7 @@ class RepairPlan:
         mended: Files of settings that a broker does not load, and what takes the place of each.
         checkpoint_ahead: By how many milliseconds the checkpoint is later than the last whole record, at least 0.
         account: In which states the messages of the damaged store are; of an extract, those of its topics.
-        copied: What the check of the damaged store says about files that are copied as they are; an extract has none.
+        copied: Warnings of the check of the damaged store that the new one has, too; those of an extract are not known.
         flaws: Codes of what a check finds in a store that would be copied otherwise: the index and the checkpoint are made again.
     """
 
