@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import repeat
 from typing import Any
+
+import pyarrow as pa
 
 from native_reader.arrivals import newest
 from native_reader.broker.config_files import damaged_files, has_file
@@ -40,6 +42,10 @@ from native_reader.witness.look import look_at_queues
 
 _STATES = {"ahead": True, "behind": False, "orphaned": False}
 """States of queues that are odd: whether each is a finding."""
+
+
+_NEWEST = 4
+"""The last record is in one of so many segments, unless these are empty."""
 
 
 @dataclass(slots=True)
@@ -192,7 +198,8 @@ class _Examination:
         found.losses += self._unopened()
         end = dict(plan.ends)[files.uri]
         first = scan.head(1)["store_timestamp"].to_pylist()
-        last = [time for batch in newest(files, MessageOptions(**options), 1, end) for time in batch.column(0).to_pylist()]
+        newest_ones = replace(files, segments=files.segments[-_NEWEST:])  # a plan of all segments takes long
+        last = _times(newest(newest_ones, MessageOptions(**options), 1, end)) or _times(newest(files, MessageOptions(**options), 1, end))
         return {
             "directories": sorted({segment.directory for segment in files.segments}),
             "segments": len(files.segments),
@@ -338,6 +345,10 @@ class _Examination:
         options = MessageOptions(**{**self._options, "columns": columns})
         for batch in TableScan(TABLES[name], (self._files,), options).to_batches():
             yield from batch.to_pylist()
+
+
+def _times(batches: Iterable[pa.RecordBatch]) -> list[datetime]:
+    return [time for batch in batches for time in batch.column(0).to_pylist()]
 
 
 def _at(place: str, row: Facts) -> Said:
