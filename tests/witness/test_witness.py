@@ -20,6 +20,7 @@ from support.stores import on_disk
 from support.verified import healthy
 
 import native_reader as nr
+from native_reader import doctor
 from native_reader.sides.queues import topics_in
 from native_reader.start import BETTER_NOT, BUT, NO, SO_FAR, YES, recovered
 from native_reader.witness import logged
@@ -331,3 +332,15 @@ def test_a_cut_packed_segment_was_told_to_be_unpacked(store: Path, damage: Calla
     assert f"gunzip {segment.name}" not in told + ended.out
     assert answer(store) == NO
     assert f"{segment.name}.gz 存在，但无法解压" in run("doctor", store, "--lang", "zh").out
+
+
+def test_the_last_record_is_found_before_empty_segments(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest segments are looked at first. A broker makes some ahead of use."""
+    expected = nr.open(store).diagnose(file_reserved_time=KEPT).facts["commitlog"]["last_store_timestamp"]
+    monkeypatch.setattr(doctor, "_NEWEST", 1)
+    last = segments(store)[-1]
+    size = last.stat().st_size
+    ahead = last.with_name(f"{int(last.name) + size:020}")
+    ahead.write_bytes(bytes(size))
+    assert expected is not None
+    assert nr.open(store).diagnose(file_reserved_time=KEPT).facts["commitlog"]["last_store_timestamp"] == expected
