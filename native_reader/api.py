@@ -296,13 +296,14 @@ class Store:
         taken = (*TABLE_OPTIONS, *TABLES["findings"].options)
         return Verification(self._stores, self._table("verify", "findings", [name for name in taken if name != "columns"], options))
 
-    def diagnose(self, /, *, file_reserved_time: int | None = None, **options: Any) -> Diagnosis:
+    def diagnose(self, /, *, file_reserved_time: int | None = None, progress: Watch = False, **options: Any) -> Diagnosis:
         """Look at a store with little reading: its parts, who wrote it and when, whether it may be started, and what is odd.
 
         Of the log, only that is read which a starting broker would check.
 
         Args:
             file_reserved_time: As for `report`.
+            progress: As for `Scan.to_batches`. It covers the look at the queues, then that at the segments.
             **options: Those that all tables take, without `columns`, `where` and `time_zone`.
 
         Returns:
@@ -321,7 +322,7 @@ class Store:
         from native_reader.doctor import diagnose
 
         files, reading = self._one("a diagnosis"), _checked("diagnose", _OF_WHOLE_STORES, options)
-        return diagnose(files, reading, self._reserved_hours(file_reserved_time))
+        return diagnose(files, reading, self._reserved_hours(file_reserved_time), progress)
 
     def report(
         self,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import repeat
 from typing import Any
 
+import pyarrow as pa
+
 from native_reader.arrivals import newest
-from native_reader.broker.config_files import config_text, damaged_files
+from native_reader.broker.config_files import damaged_files, has_file
 from native_reader.broker.consumer_offsets import has_offsets
 from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
 from native_reader.broker.tier import tier_of
@@ -19,6 +21,7 @@ from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
 from native_reader.options import LENIENT, MessageOptions
+from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
 from native_reader.sides.bounds import LIGHT
 from native_reader.sides.index import index_files, slots_of_cut
@@ -26,18 +29,23 @@ from native_reader.sides.index_database import has_rows, index_database
 from native_reader.start import Start, answer_for
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles, is_live
+from native_reader.storage.store import PLAIN, REFUSED, UNFINISHED, StoreFiles, is_live, is_refused
 from native_reader.tables import TABLES
 from native_reader.tables.queues import FoundQueue, OlderRecords, found_queue, states_of, warn_of_rocksdb
 from native_reader.text import names_of, size_of
 from native_reader.verify.removed import RESERVED
 from native_reader.witness import look_at
 from native_reader.witness.contradiction import PAST_END
+from native_reader.witness.ends import goes_on_unread
 from native_reader.witness.entries import Sample
 from native_reader.witness.look import look_at_queues
 
 _STATES = {"ahead": True, "behind": False, "orphaned": False}
 """States of queues that are odd: whether each is a finding."""
+
+
+_NEWEST = 4
+"""The last record is in one of so many segments, unless these are empty."""
 
 
 @dataclass(slots=True)
@@ -99,14 +107,14 @@ class Diagnosis:
         yield from ((Said("label note"), said) for said in self.harmless)
 
 
-def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int | None = RESERVED) -> Diagnosis:
+def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int | None = RESERVED, progress: Watch = False) -> Diagnosis:
     """Look at a store. A part that cannot be read is a finding, because a broken store is what this is for.
 
     `options`: of all reads; all tables must take them. `reserved_hours`: after them, a broker deletes a segment. None: whether a broker
     may be started is not asked.
     """
     found = Diagnosis()
-    look = _Examination(files, options, found)
+    look = _Examination(files, options, found, progress)
     for part, facts_of in {STORE: look.store, LOG: look.log, QUEUES: look.queues, INDEX: look.index}.items():
         try:
             found.facts[part] = facts_of()
@@ -118,10 +126,8 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
     if LOG in found.facts and reserved_hours is not None:
-        _add_answer(found, files, options, reserved_hours)
-    for each in unread_parts(files):
-        if each.what not in (DATABASE, PACKED, FORBIDDEN):  # said above
-            (found.losses if each.is_loss else found.harmless).append(each.why)
+        _add_answer(found, files, options, reserved_hours, progress)
+    _add_unread(found, files)
     if files.uri.endswith(UNFINISHED):
         found.losses.append(say("unfinished"))
     if files.strays:
@@ -129,15 +135,25 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
     return found
 
 
-def _add_answer(found: Diagnosis, files: StoreFiles, options: Mapping[str, Any], reserved_hours: int) -> None:
+def _add_unread(found: Diagnosis, files: StoreFiles) -> None:
+    """What is not read, first what may be a loss. Of what this user may not open, the first few."""
+    refused = None if found.samples is None else [uri for sample in found.samples for uri in sample.refused]
+    parts = [each for each in unread_parts(files, refused=refused) if each.what not in (DATABASE, PACKED)]  # said above
+    for is_loss, said in ((True, found.losses), (False, found.harmless)):
+        of_kind = [each for each in parts if each.is_loss is is_loss]
+        said.extend(each.why for each in of_kind if each.what != FORBIDDEN)
+        said.extend(_first([each.why for each in of_kind if each.what == FORBIDDEN]))
+
+
+def _add_answer(found: Diagnosis, files: StoreFiles, options: Mapping[str, Any], reserved_hours: int, progress: Watch) -> None:
     """What contradicts, the worst first and before all else, and whether a broker may be started."""
     end, rate = found.facts[LOG]["end_offset"], options.get("max_read_rate")
     projected = MessageOptions(max_read_rate=rate).projection().max_read_rate
-    witnesses = look_at(files, end, reserved_hours, projected, found.samples)
+    witnesses = look_at(files, end, reserved_hours, projected, found.samples, progress=progress)
     of_kinds: dict[str, list[Said]] = {}
     for each in witnesses.contradictions:
         of_kinds.setdefault(each.effect, []).append(each.said)
-    if PAST_END in of_kinds:
+    if PAST_END in of_kinds or goes_on_unread(files, end):
         found.losses = [said for said in found.losses if said.kind != "ahead"]
     found.losses[:0] = [said for of_kind in of_kinds.values() for said in _first(of_kind)]
     found.start = answer_for(files, end, reserved_hours, rate, witnesses=witnesses)
@@ -153,8 +169,8 @@ def _first(of_kind: Sequence[Said]) -> Iterator[Said]:
 class _Examination:
     """The facts of each part of a store."""
 
-    def __init__(self, files: StoreFiles, options: Mapping[str, Any], found: Diagnosis) -> None:
-        self._files, self._options, self._found = files, options, found
+    def __init__(self, files: StoreFiles, options: Mapping[str, Any], found: Diagnosis, progress: Watch) -> None:
+        self._files, self._options, self._found, self._progress = files, options, found, progress
         self._checkpoint: Facts = {}
 
     def store(self) -> Facts:
@@ -182,7 +198,8 @@ class _Examination:
         found.losses += self._unopened()
         end = dict(plan.ends)[files.uri]
         first = scan.head(1)["store_timestamp"].to_pylist()
-        last = [time for batch in newest(files, MessageOptions(**options), 1, end) for time in batch.column(0).to_pylist()]
+        newest_ones = replace(files, segments=files.segments[-_NEWEST:])  # a plan of all segments takes long
+        last = _times(newest(newest_ones, MessageOptions(**options), 1, end)) or _times(newest(files, MessageOptions(**options), 1, end))
         return {
             "directories": sorted({segment.directory for segment in files.segments}),
             "segments": len(files.segments),
@@ -211,6 +228,9 @@ class _Examination:
             topics_of_state = states.setdefault(state or "unknown", {})
             topics_of_state[queue.topic] = topics_of_state.get(queue.topic, 0) + 1
         self._found.losses += wrong
+        config = self._files.config
+        if config is not None and is_refused(f"{config}/topics.json"):
+            states.pop("orphaned", None)  # by an older backup
         for state, is_finding in _STATES.items():
             if of_state := states.get(state):
                 said = say(state, queues=sum(of_state.values()), names=names_of(sorted(of_state), MOST))
@@ -227,8 +247,8 @@ class _Examination:
     def _listed_queues(self) -> Iterator[tuple[FoundQueue, str | None]]:
         """The queues and their states. What was read of them is kept for the answer."""
         warn_of_rocksdb([self._files])
-        samples = self._found.samples = look_at_queues(self._files)
-        problems = (None if each.problem is None else verbatim(each.problem) for each in samples)
+        samples = self._found.samples = look_at_queues(self._files, self._progress)
+        problems = (None if each.problem is None or each.refused else verbatim(each.problem) for each in samples)
         queues = [
             found_queue(each.queue, each.bounds, problem or (each.bounds and each.bounds.found))
             for each, problem in zip(samples, problems, strict=True)
@@ -266,7 +286,8 @@ class _Examination:
             try:
                 storage.open(segment.uri).close()
             except OSError as error:
-                yield verbatim(error.strerror or str(error))
+                if error.errno not in REFUSED:  # said as not read
+                    yield verbatim(error.strerror or str(error))
 
     def _cut_files(self) -> Iterator[Said]:
         """Index files that are smaller than a broker makes them."""
@@ -278,10 +299,11 @@ class _Examination:
     def config(self) -> Facts:
         """Where settings and consumer offsets are, and files that a broker could not read."""
         config = self._files.config
-        self._found.losses += [say("at", place=uri, what=problem) for uri, problem in damaged_files(config)]
+        damaged = [(uri, problem) for uri, problem in damaged_files(config) if not is_refused(uri)]
+        self._found.losses += [say("at", place=uri, what=problem) for uri, problem in damaged]
         if config is None:
             self._found.harmless.append(say("no config"))
-        elif not (config_text(config, "topics.json") or config_text(config, "topics.json.bak") or has_settings(config)):
+        elif not (has_file(config, "topics.json") or has_settings(config)):
             self._found.harmless.append(say("no topics", config=config))
         elif not has_offsets(config):
             self._found.harmless.append(say("no consumer offsets", config=config))
@@ -323,6 +345,10 @@ class _Examination:
         options = MessageOptions(**{**self._options, "columns": columns})
         for batch in TableScan(TABLES[name], (self._files,), options).to_batches():
             yield from batch.to_pylist()
+
+
+def _times(batches: Iterable[pa.RecordBatch]) -> list[datetime]:
+    return [time for batch in batches for time in batch.column(0).to_pylist()]
 
 
 def _at(place: str, row: Facts) -> Said:

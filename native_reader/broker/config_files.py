@@ -18,9 +18,11 @@ from typing import Any, NamedTuple
 from native_reader.errors import StoreDamaged, shown
 from native_reader.sentences import Said, say
 from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import REFUSED
 
 _log = logging.getLogger("native_reader")
 BACKUP = ".bak"
+_FORBIDDEN = "file forbidden"
 _TABLES = {
     "topics.json": "topicConfigTable",
     "consumerOffset.json": "offsetTable",
@@ -81,6 +83,8 @@ class Settings(Enum):
     """The file cannot be used, and there is no backup: it starts without what was in it."""
     REFUSED = "refused"
     """Neither can be used: it does not start."""
+    FORBIDDEN = "forbidden"
+    """This user may not open one of them, so it is not known."""
 
 
 def settings_files(directory: str) -> Iterator[tuple[str, Settings]]:
@@ -92,6 +96,8 @@ def settings_files(directory: str) -> Iterator[tuple[str, Settings]]:
         own, backup = (found.get(f"{directory}/{name}{suffix}", _MISSING) for suffix in ("", BACKUP))
         if own is None:
             yield name, Settings.READ
+        elif _FORBIDDEN in {each.kind for each in (own, backup) if each is not None}:
+            yield name, Settings.FORBIDDEN
         elif backup is None:
             yield name, Settings.OLD
         elif backup not in (_MISSING, _EMPTY):
@@ -121,6 +127,19 @@ def config_text(directory: str | None, name: str) -> bytes:
     return b"" if isinstance(text, Said) else text
 
 
+def has_file(directory: str, name: str) -> bool:
+    """Whether a configuration file or its backup has content, or may have it: this user may not open all files."""
+    for suffix in ("", BACKUP):
+        uri = f"{directory}/{name}{suffix}"
+        try:
+            entry = storage_of(uri).entry(uri)
+        except OSError:
+            return True
+        if entry is not None and entry.is_file and entry.size:
+            return True
+    return False
+
+
 def versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
     """The file and its backup, if they exist: the URI, and the value in it or what is wrong."""
     for suffix in ("", BACKUP) if directory is not None else ():
@@ -130,7 +149,8 @@ def versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            yield uri, say("file unreadable", reason=str(error))
+            kind = _FORBIDDEN if error.errno in REFUSED else "file unreadable"
+            yield uri, say(kind, reason=error.strerror or str(error))
             continue
         yield uri, text if isinstance(text, Said) else _parsed(text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -10,9 +10,10 @@ from native_reader.broker.databases import faulty_databases
 from native_reader.broker.tier import Tier, tier_of
 from native_reader.layout.times import EPOCH
 from native_reader.sentences import Said, say, verbatim
+from native_reader.storage.local import refused_below
 from native_reader.storage.paths import list_if_possible
-from native_reader.storage.protocol import DirEntry, map_files, storage_of
-from native_reader.storage.store import DLEDGER, REFUSED, Segment, StoreFiles
+from native_reader.storage.protocol import DirEntry, map_files, scheme_of, storage_of
+from native_reader.storage.store import DLEDGER, StoreFiles, is_closed, is_refused
 from native_reader.text import names_of, size_of
 
 TIERED, DATABASE, PACKED, FORBIDDEN, COMPACTED, DLEDGER_INDEX = "tiered", "database", "packed", "forbidden", "compaction", "dledger"
@@ -38,9 +39,13 @@ class Unread(NamedTuple):
     last_time: int | None = None
 
 
-def unread_parts(store: StoreFiles, conf: str | None = None) -> list[Unread]:
-    """The parts of a store that are not read. `conf`: the URI of the broker's configuration file, if it is known."""
-    return [*_tier(store, conf), *_databases(store), *_strays(store), *_forbidden(store), *_compacted(store), *_dledger(store)]
+def unread_parts(store: StoreFiles, conf: str | None = None, refused: Sequence[str] | None = None) -> list[Unread]:
+    """The parts of a store that are not read. `conf`: the URI of the broker's configuration file, if it is known.
+
+    `refused`: what this user may not open of the queues; None if they were not looked at.
+    """
+    forbidden = [*_segments_not_opened(store), *_forbidden(store, refused)]
+    return [*_tier(store, conf), *_databases(store), *_strays(store), *forbidden, *_compacted(store), *_dledger(store)]
 
 
 def _tier(store: StoreFiles, conf: str | None) -> Iterator[Unread]:
@@ -85,27 +90,32 @@ def _strays(store: StoreFiles) -> Iterator[Unread]:
         yield Unread(PACKED, where, say("strays", names=where), bytes=size)
 
 
-def _forbidden(store: StoreFiles) -> Iterator[Unread]:
-    """Segments and directories that this user may not read. Not on a slow storage, where each try takes long."""
+def _segments_not_opened(store: StoreFiles) -> Iterator[Unread]:
+    """Segments that this user may not read. Not on a slow storage, where each try takes long."""
     if storage_of(store.uri).is_slow:
         return
-    for segment, refused in zip(store.segments, map_files(_is_refused, store.segments), strict=True):
+    for segment, refused in zip(store.segments, map_files(lambda segment: is_refused(segment.uri), store.segments), strict=True):
         if refused:
             yield Unread(FORBIDDEN, segment.uri, say("forbidden", where=segment.uri), bytes=segment.size)
-    for directory in (*store.queue_directories, *(each for each in (store.index, store.config) if each is not None)):
-        try:
-            storage_of(directory).list(directory)
-        except OSError as error:
-            if error.errno in REFUSED:
-                yield Unread(FORBIDDEN, directory, say("forbidden", where=directory))
 
 
-def _is_refused(segment: Segment) -> bool:
-    try:
-        storage_of(segment.uri).open(segment.uri).close()
-    except OSError as error:
-        return error.errno in REFUSED
-    return False
+def _forbidden(store: StoreFiles, refused: Sequence[str] | None) -> Iterator[Unread]:
+    """Queues, index files and settings that this user may not read."""
+    beside = [each for each in (store.index, store.config) if each is not None]
+    below = {uri for directory in beside for uri in _refused_below(directory)}
+    for directory in store.queue_directories:
+        below.update(_refused_below(directory) if refused is None else _refused_itself(directory))
+    for uri in sorted({*(refused or ()), *below}):
+        yield Unread(FORBIDDEN, uri, say("forbidden", where=uri), is_loss=uri != store.index and not uri.startswith(f"{store.index}/"))
+
+
+def _refused_below(directory: str) -> Iterator[str]:
+    return refused_below(directory) if scheme_of(directory) == "file" else _refused_itself(directory)
+
+
+def _refused_itself(directory: str) -> Iterator[str]:
+    if is_closed(directory):
+        yield directory
 
 
 def _compacted(store: StoreFiles) -> Iterator[Unread]:

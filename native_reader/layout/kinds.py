@@ -45,6 +45,8 @@ _OF_PREFIX = (
 )
 _REPLY_SUFFIX = "_REPLY_TOPIC"
 
+_PREFIXES = tuple(dict(_OF_PREFIX))
+
 _WORD = 4
 _FIRST_WORDS = {int.from_bytes(begin[:_WORD].encode(), "little") for begin in (*_OF_TOPIC, *dict(_OF_PREFIX))}
 _LAST_WORD = int.from_bytes(_REPLY_SUFFIX[-_WORD:].encode(), "little")
@@ -65,7 +67,7 @@ def kind_of_topic(topic: str | None) -> str | None:
     if topic is None:
         return None
     kind = _OF_TOPIC.get(topic)
-    if kind is None:
+    if kind is None and topic.startswith(_PREFIXES):
         kind = next((kind for prefix, kind in _OF_PREFIX if topic.startswith(prefix)), None)
     if kind is None and topic.endswith(_REPLY_SUFFIX):
         kind = "system"

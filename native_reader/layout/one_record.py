@@ -10,7 +10,7 @@ import struct
 from functools import lru_cache
 from typing import NamedTuple
 
-from native_reader.layout.begin import number
+from native_reader.layout.begin import number, read_size
 from native_reader.layout.properties import NAME_END, TAGS, VALUE_END
 from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import (
@@ -28,6 +28,7 @@ from native_reader.layout.record import (
 
 _read_fixed = struct.Struct(">ii4xi4xqqi").unpack_from
 """Size, magic, queue, queue offset, physical offset and flags."""
+_read_short = struct.Struct(">h").unpack_from
 _read_time = struct.Struct(">q").unpack_from
 MAGIC_BEGIN = MAGIC_V1.to_bytes(4, signed=True)[:3]
 """The bytes that begin both magics."""
@@ -69,11 +70,13 @@ def record_in(content: bytes, at: int = 0) -> Record | None:
     if magic not in (MAGIC_V1, MAGIC_V2) or size < SMALLEST_RECORD or at + size > len(content):
         return None
     head, wide = head_size(flag), int(magic == MAGIC_V2)
-    topic_at = at + head + max(0, number(content[at + head - 4 : at + head])) + 1 + wide
+    (body,) = read_size(content, at + head - 4)
+    topic_at = at + head + max(0, body) + 1 + wide
     if topic_at + 2 > at + size:
         return None
-    properties_at = topic_at + number(content[topic_at - 1 - wide : topic_at], signed=False) + 2
-    if properties_at > at + size or properties_at + number(content[properties_at - 2 : properties_at]) != at + size:
+    topic_size = content[topic_at - 1] if not wide else number(content[topic_at - 2 : topic_at], signed=False)
+    properties_at = topic_at + topic_size + 2
+    if properties_at > at + size or properties_at + _read_short(content, properties_at - 2)[0] != at + size:
         return None
     time_at = at + _BORN_HOST_AT + (_IPV6_HOST if flag & BORN_IPV6 else _IPV4_HOST)
     host = content[time_at + 8 : time_at + 8 + (_IPV6_HOST if flag & STORE_IPV6 else _IPV4_HOST)]

@@ -37,6 +37,8 @@ BATCH_ENTRY = np.dtype(
 read_place = struct.Struct(">qi").unpack_from
 """Offset and size of the entry at the beginning of some bytes, of any kind."""
 PLACE_SIZE = 12
+read_entry = struct.Struct(">qiq").unpack_from
+"""Offset, size and tags code of an ordinary entry."""
 read_batch_place = struct.Struct(">qi16xqh").unpack_from
 """Offset, size, base and count of a batch entry."""
 FILLER_SIZE = 2**31 - 1

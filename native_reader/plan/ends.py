@@ -24,7 +24,7 @@ from native_reader.sentences import Said, say
 from native_reader.sides.entries import Entries
 from native_reader.sides.index import index_files, search
 from native_reader.sides.queues import QueueReader, Topic, queues_of, topics_in
-from native_reader.storage.packed import is_readable
+from native_reader.storage.packed import is_readable, rest_command
 from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_live, is_segment_name
 from native_reader.storage.strays import is_blocked, offset_in, rename_command, unpack_command
@@ -197,6 +197,8 @@ def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool
             return say("no file")
         if is_blocked(packed):
             return say("blocked file", name=packed)
+        if command := rest_command(packed):
+            return say("cut packed segment", name=packed, command=command)
         if command := unpack_command(packed):
             return say("packed file", name=packed, command=command)
         return say("renamed file", name=packed, command=rename_command(packed))

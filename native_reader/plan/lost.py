@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from native_reader.errors import DataLoss, option_name
 from native_reader.sentences import Said, say
+from native_reader.storage.packed import rest_command
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.strays import is_blocked, offset_in, rename_command, unpack_command
 
@@ -56,6 +57,8 @@ def back(name: str) -> Said:
     """How to turn that file into a segment again."""
     if is_blocked(name):
         return say("blocked segment", name=name)
+    if command := rest_command(name):
+        return say("cut packed segment", name=name, command=command)
     if command := unpack_command(name):
         return say("packed segment", name=name, command=command)
     return say("renamed segment", name=name, command=rename_command(name))

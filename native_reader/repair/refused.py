@@ -16,6 +16,7 @@ from native_reader.sentences import ENGLISH, Said
 from native_reader.sides.queues import BATCH_DIRECTORY, topics_in
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.local import local_path
+from native_reader.storage.packed import rest_command
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import DLEDGER, UNFINISHED, StoreFiles, is_live
 from native_reader.storage.strays import rename_command, unpack_command
@@ -44,6 +45,8 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
     packed = [each.uri for each in files.segments if each.is_packed] + list(files.strays)
     if packed:
         name = packed[0].rpartition("/")[2]
+        if command := rest_command(name) if packed[0] in files.strays else None:
+            raise refusal("packed cut", name=name, command=command)
         raise refusal("packed", name=packed[0], command=unpack_command(name) or rename_command(name))
     if len(directories := {each.directory for each in files.segments}) > 1:
         raise refusal("directories", count=len(directories))

@@ -211,6 +211,16 @@ DOCTOR = {
         "{file} is a segment that the log lacks, packed or under another name. Restore it: {command}",
         "{file} 是 commitlog 缺少的文件，被压缩或改名。请恢复：{command}",
     ),
+    "witness cut": (
+        (
+            "{file} is a packed segment that the log lacks, and cannot be unpacked: it is cut, damaged or empty. Look for a whole copy of "
+            "it. This writes what is left of it, if anything: {command}"
+        ),
+        (
+            "{file} 是 commitlog 缺少的压缩文件，但无法解压：它被截断、已损坏或为空。请查找其完整的拷贝。"
+            "以下命令可写出剩余的部分（如果有）：{command}"
+        ),
+    ),
     "witness queues gone": (
         (
             "{count:,} {count:queue|queues} of {topic} {count:is|are} gone ({queues}): {messages:,} {messages:message|messages} in the log "
@@ -253,6 +263,17 @@ DOCTOR = {
     "witness no offsets": (
         "{config} has {others}, but no consumerOffset.json and no .bak of it: the positions of all groups are lost",
         "{config} 中有 {others}，但没有 consumerOffset.json 及其 .bak：所有消费组的位点都丢失了",
+    ),
+    "witness foreign index": (
+        (
+            "{file} is the index of another log, or damaged: the records that its first and last entry name, at offsets {offset:,} and "
+            "{last:,}, have no such keys"
+        ),
+        "{file} 是另一个 commitlog 的索引，或已损坏：其首末条目指向偏移量 {offset:,} 和 {last:,}，那里的记录没有这样的 key",
+    ),
+    "witness wrong index entry": (
+        ("{file}: an entry names a record at offset {offset:,} with a key that no record there has: the file is damaged, or the record is"),
+        "{file}：有条目指向偏移量 {offset:,}，但那里的记录没有这样的 key：文件或记录已损坏",
     ),
     "witness first gone": (
         (

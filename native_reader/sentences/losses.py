@@ -138,6 +138,13 @@ LOSSES = {
     ),
     # How to get missing offsets back
     "packed segment": ("{name} exists: unpack it first: {command}", "{name} 存在，请先解压：{command}"),
+    "cut packed segment": (
+        (
+            "{name} exists, but it cannot be unpacked: it is cut, damaged, empty or not packed. Look for a whole copy of it. This "
+            "writes what is left of it, if anything: {command}"
+        ),
+        "{name} 存在，但无法解压：它被截断、已损坏、为空或并未压缩。请查找其完整的拷贝。以下命令可写出剩余的部分（如果有）：{command}",
+    ),
     "renamed segment": (
         "{name} exists: if it is a segment, rename it first: {command}",
         "{name} 存在，如果它是 commitlog 文件，请先改名：{command}",
@@ -162,6 +169,7 @@ LOSSES = {
     ),
     "skipped more": ("{segment}: skipped {ranges:,} more damaged ranges", "{segment}：另外跳过 {ranges:,} 处损坏"),
     # What is wrong with a file of settings
+    "file forbidden": ("could not be read: {reason}", "无法读取：{reason}"),
     "file unreadable": ("could not be read: {reason}", "无法读取：{reason}"),
     "file too large": ("has {size:,} bytes; the limit is {limit:,}", "有 {size:,} 字节，上限为 {limit:,}"),
     "file empty": ("is empty", "为空"),

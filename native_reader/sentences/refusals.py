@@ -61,6 +61,16 @@ REFUSALS = {
         f"the log is in {{count}} directories. Move all its segments into one, and name it with {option_name('store_path_commit_log')}",
         f"日志分布在 {{count}} 个目录中。请把所有 commitlog 文件移到一个目录，并用 {option_name('store_path_commit_log')} 指定它",
     ),
+    "refused packed cut": (
+        (
+            "{name} is a packed segment that cannot be unpacked: it is cut, damaged or empty. Look for a whole copy of it. Without one, "
+            "move it away, with what is left of it in a file elsewhere: {command}"
+        ),
+        (
+            "{name} 是无法解压的压缩 commitlog 文件：它被截断、已损坏或为空。请查找其完整的拷贝。"
+            "如果没有，请将其移走，并将剩余的部分写到别处：{command}"
+        ),
+    ),
     "refused packed": (
         "{name} is packed or renamed, and a broker reads plain segments only. Restore it first, in its directory: {command}",
         "{name} 被压缩或改名，而 broker 只读取普通的 commitlog 文件。请先在其目录中恢复它：{command}",

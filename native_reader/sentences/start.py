@@ -39,6 +39,10 @@ START = {
         "{file} of queue {queue} of {topic} has {size:,} bytes, others {usual:,}: a broker refuses to load the queues",
         "{topic} 队列 {queue} 的 {file} 大小为 {size:,} 字节，其他文件为 {usual:,}：broker 拒绝加载 consumequeue",
     ),
+    "start cut file": (
+        "{file} is a packed segment that cannot be unpacked: a broker refuses to load the log. Look for a whole copy of it",
+        "{file} 是无法解压的压缩 commitlog 文件：broker 拒绝加载。请查找其完整的拷贝",
+    ),
     "start foreign queue file": (
         "{file} in queue {queue} of {topic} is not a queue file: a broker refuses to load the queues. Move it away",
         "{topic} 队列 {queue} 目录中的 {file} 不是 consumequeue 文件：broker 拒绝加载。请将其移走",
@@ -128,6 +132,10 @@ START = {
         "consumer groups are past the end of {count:,} {count:queue|queues}: it would set them back, or they skip what is sent next",
         "消费组的位点超过了 {count:,} 个队列的末尾：它会重置位点，或跳过之后发送的消息",
     ),
+    "start foreign index": (
+        "{count:,} {count:index file contradicts|index files contradict} the log: it would not find some messages by their keys",
+        "{count:,} 个索引文件与 commitlog 矛盾：按 key 查询会找不到部分消息",
+    ),
     "start no offsets": (
         "consumerOffset.json is missing: consumers would begin where they are set to begin without a position",
         "缺少 consumerOffset.json：消费者会按没有位点时的设置开始消费",
@@ -159,6 +167,10 @@ START = {
         "未读取 {file}，因为未安装 RocksDB 库：pip install rmqstore-spark[rocksdb]",
     ),
     "start dledger": ("what a broker with DLedger does on such a store was not tested", "DLedger broker 在此类存储上的行为未经测试"),
+    "start forbidden": (
+        "this user may not open {file}: what a broker does with it is not known. Run this as the user that the broker runs as",
+        "当前用户无权打开 {file}：无法得知 broker 会如何处理它。请用运行 broker 的用户执行此命令",
+    ),
     "start not read": (
         "a broker would check {size} of the log, from offset {offset:,} on: too much for this command. rmqstore verify reads them",
         "broker 会从偏移量 {offset:,} 起检查 {size}的 commitlog：对此命令来说太多。请用 rmqstore verify 检查",

@@ -116,7 +116,7 @@ def _end(queue: Queue, reader: QueueReader) -> tuple[int, int, EntryPlace | None
 
 
 def _place(queue: Queue, reader: QueueReader, which: int, unit: int) -> EntryPlace | None:
-    (content,) = reader.file(which).read_ranges([(unit * reader.width, reader.width)])
+    content = reader.entry(which, unit)
     if len(content) < reader.width:  # truncated meanwhile
         return None
     if queue.batch:

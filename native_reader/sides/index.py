@@ -164,6 +164,17 @@ def begin_of(file: IndexFile) -> int | None:
         return None
 
 
+def ends_inside(file: IndexFile, log: tuple[int, int]) -> tuple[Head, Hits] | None:
+    """The header of a file, and its first and last entry whose records are in that range of the log; None if it cannot be used."""
+    if room_of(file) < LEAST_ROOM:
+        return None
+    try:
+        with storage_of(file.uri).open(file.uri) as stored:
+            return _OpenIndex(stored, file).ends_inside(log)
+    except OSError:
+        return None
+
+
 def search(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> FileHits:
     """Find entries with those key hashes in one file.
 
@@ -221,6 +232,16 @@ class _OpenIndex:
         if why is None and not self._is_in_chain(self._read(np.array([head.next_entry - 1])), head.next_entry - 1):
             why = _NO_CHAIN
         return why
+
+    def ends_inside(self, log: tuple[int, int]) -> tuple[Head, Hits] | None:
+        """See the function `ends_inside`."""
+        head = self._head()
+        return None if self.why_not(head) is not None else (head, _hits(self._proofs(log, head.next_entry)))
+
+    def _proofs(self, log: tuple[int, int], count: int) -> NDArray[np.void]:
+        ends = self._read(np.array([1, count - 1]))
+        first, last = ends["offset"].tolist()
+        return self._inside(log, count) if first < log[0] or last >= log[1] else ends
 
     def _why_not(self, head: Head) -> Said | None:
         if head.next_entry <= 1:

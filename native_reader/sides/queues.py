@@ -154,6 +154,8 @@ class QueueReader:
         self._firsts = [0, *accumulate(file.units for file in queue.files)]
         self._probe = bytearray(PLACE_SIZE)
         self._open: tuple[int, StoredFile] | None = None
+        self._kept: dict[int, bytes] = {}
+        """Single entries of the open file, by place: a look at a queue asks for the same ones several times."""
 
     @property
     def units(self) -> int:
@@ -352,6 +354,13 @@ class QueueReader:
         which = bisect_right(self._firsts, place) - 1
         return self._queue.files[which].base + place - self._firsts[which]
 
+    def entry(self, which: int, place: int) -> bytes:
+        """The bytes of one entry of a file; fewer where the file was truncated."""
+        file = self.file(which)
+        if place not in self._kept:
+            (self._kept[place],) = file.read_ranges([(place * self.width, self.width)])
+        return self._kept[place]
+
     def file(self, which: int) -> StoredFile:
         """One of its files, open until another one is read."""
         if self._open is not None and self._open[0] != which:
@@ -366,6 +375,7 @@ class QueueReader:
         if self._open is not None:
             self._open[1].close()
             self._open = None
+            self._kept = {}
 
     def __enter__(self) -> Self:
         return self

@@ -129,7 +129,7 @@ def check_files(store: StoreFiles, files: Sequence[FileHits], max_record_bytes: 
     files = [_bounded(file) for file in files]
     entries = [_joined([file.proofs, file.hits]) if len(file.hits.offsets) else file.proofs for file in files]
     together, counts = _joined(entries), [len(entry.offsets) for entry in entries]
-    checked, stale_after = check_hits(store, together, max_record_bytes), _stale_after(store)
+    checked, stale_after = check_hits(store, together, max_record_bytes), stale_after_of(store)
     parts = [len(each) for file in files for each in (file.proofs.offsets, file.hits.offsets)]
     is_hit = np.repeat(np.arange(len(parts)) % 2 == 1, parts)
     repeated = _too_often(together, checked.keys, is_hit)
@@ -185,7 +185,7 @@ def _too_often(hits: Hits, keys: Numbers, is_hit: Mask) -> Mask:
     return repeated
 
 
-def _stale_after(store: StoreFiles) -> int | None:
+def stale_after_of(store: StoreFiles) -> int | None:
     """Index files that end after this time may be incomplete: a broker deletes them at startup. None if all are complete."""
     if is_live(store.uri) or storage_of(store.uri).entry(f"{store.uri}/abort") is None:
         return None

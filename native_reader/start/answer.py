@@ -9,7 +9,7 @@ from itertools import pairwise
 from time import time_ns
 from typing import Any
 
-from native_reader.broker.config_files import BACKUP, config_text
+from native_reader.broker.config_files import has_file
 from native_reader.broker.databases import has_settings
 from native_reader.broker.versions import oldest_version
 from native_reader.checks import Size, whole
@@ -176,7 +176,7 @@ def _contradictions(witnesses: Witnesses) -> Iterator[Cause]:
 
 def _unknown_topics(files: StoreFiles) -> Iterator[Cause]:
     config = files.config
-    if config is None or not (has_settings(config) or any(config_text(config, f"topics.json{suffix}") for suffix in ("", BACKUP))):
+    if config is None or not (has_settings(config) or has_file(config, "topics.json")):
         yield cause("no topics")
 
 

@@ -18,11 +18,11 @@ from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.start.reasons import Cause, cause
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, storage_of
-from native_reader.storage.store import StoreFiles, is_live
+from native_reader.storage.store import REFUSED, StoreFiles, is_closed, is_live
 from native_reader.witness.entries import Sample
 from native_reader.witness.names import bases_of, restoring
 
-_OF_SETTINGS = {Settings.OLD: "old settings", Settings.LOST: "lost settings", Settings.REFUSED: "settings"}
+_OF_SETTINGS = {Settings.OLD: "old settings", Settings.LOST: "lost settings", Settings.REFUSED: "settings", Settings.FORBIDDEN: "forbidden"}
 
 
 class Refusals:
@@ -33,7 +33,7 @@ class Refusals:
         self._directories = [each for each in (files.consume_queue, files.batch_queue) if each is not None]
         self._topics = topics_in(self._directories, light=True)
         self._known = bases_of(files)
-        self._of_all = [*self._running(), *self._unopened(), *self._settings(), *self._databases()]
+        self._of_all = [*self._running(), *self._unopened(), *self._forbidden(), *self._settings(), *self._databases()]
         self._of_segments = {uri: list_if_possible(uri) for uri in sorted({segment.directory for segment in files.segments})}
         self._of_queues = list(self._queue_files())
 
@@ -59,8 +59,18 @@ class Refusals:
             try:
                 storage.open(segment.uri).close()
             except OSError as error:
-                yield cause("not opened", file=segment.name, found=error.strerror or str(error))
+                if error.errno in REFUSED:
+                    yield cause("forbidden", file=segment.name)
+                else:
+                    yield cause("not opened", file=segment.name, found=error.strerror or str(error))
                 return
+
+    def _forbidden(self) -> Iterator[Cause]:
+        """A queue that this user may not open."""
+        closed = filter(is_closed, self._directories)
+        uri = next(iter([*closed, *(uri for sample in self._samples or () for uri in sample.refused)]), None)
+        if uri is not None:
+            yield cause("forbidden", file=uri.removeprefix(f"{self._files.uri}/"))
 
     def _settings(self) -> Iterator[Cause]:
         if self._files.config is None or has_settings(self._files.config):
@@ -93,8 +103,10 @@ class Refusals:
         """The same of a file that is a segment under another name: it is needed."""
         file = dict(found.values)["file"]
         entry = next(entry for entry in entries if entry.name == file)
-        command = restoring(directory, entry, self._known) if found.kind == "foreign file" and entry.is_file else None
-        return None if command is None else cause("renamed file", file=entry.name, command=command)
+        if found.kind != "foreign file" or not entry.is_file:
+            return None
+        how = restoring(self._files, directory, entry, self._known)
+        return None if how is None else cause(f"{how.kind} file", file=entry.name, command=how.command)
 
     def _queue_files(self) -> Iterator[Cause]:
         """Batch queues have files of another size than the others."""

@@ -10,6 +10,7 @@ from native_reader.log.recovery import Line
 from native_reader.sentences import Said
 from native_reader.witness.contradiction import (
     FIRST_GONE,
+    FOREIGN_INDEX,
     FOREIGN_QUEUES,
     FOREIGN_SEGMENTS,
     FOREIGN_TOPICS,
@@ -42,6 +43,7 @@ KINDS: Mapping[str, Harm] = {
     "runs": Harm.REFUSES,
     "segment size": Harm.REFUSES,
     "renamed file": Harm.REFUSES,
+    "cut file": Harm.REFUSES,
     "foreign file": Harm.REFUSES,
     "not opened": Harm.REFUSES,
     "queue size": Harm.REFUSES,
@@ -73,9 +75,11 @@ KINDS: Mapping[str, Harm] = {
     "queued again": Harm.CHANGES,
     OFFSETS_PAST: Harm.CHANGES,
     NO_OFFSETS: Harm.CHANGES,
+    FOREIGN_INDEX: Harm.CHANGES,
     "database unknown": Harm.UNKNOWN,
     "dledger": Harm.UNKNOWN,
     "not read": Harm.UNKNOWN,
+    "forbidden": Harm.UNKNOWN,
 }
 """Every kind of reason, in the order in which reasons of the same harm are told."""
 _ORDER = {kind: place for place, kind in enumerate(KINDS)}

@@ -23,6 +23,7 @@ _KNOWS_BIRTH = 0x800
 _NO_AUTOMOUNT, _EMPTY_PATH, _WORKING_DIRECTORY = 0x800, 0x1000, -100
 _STATX = struct.Struct("=I24xH2xQQ32xqI164x")
 """Mask of valid fields, mode, inode, size, birth time in seconds and nanoseconds."""
+_Answer = ctypes.c_char * _STATX.size
 _INODE = (1 << 64) - 1
 
 
@@ -40,7 +41,7 @@ def looks(directory: int = _WORKING_DIRECTORY, *, itself: bool = False) -> Calla
 
     It returns None if the name does not exist or the system does not support statx; use os.stat then. Each thread needs its own function.
     """
-    statx, answer, unpack = SYSTEM_STATX, ctypes.create_string_buffer(_STATX.size), _STATX.unpack_from
+    statx, answer, unpack = SYSTEM_STATX, _Answer(), _STATX.unpack_from
     if statx is None:
         return lambda _: None
     view, where, flags = memoryview(answer), ctypes.c_int(directory), ctypes.c_int(_EMPTY_PATH if itself else _NO_AUTOMOUNT)

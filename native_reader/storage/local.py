@@ -40,6 +40,7 @@ _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _ENCODING = sys.getfilesystemencoding()
 _IF_CACHED = getattr(os, "RWF_NOWAIT", 0)
 """Linux only: a read fails if it would have to wait for a disk. Elsewhere, reads wait."""
+_BY_EFFECTIVE_USER = os.access in os.supports_effective_ids
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch
 """Whether a name is the same in a URI."""
 
@@ -85,7 +86,8 @@ def local_uri(path: str) -> str:
 
 def local_path(uri: str) -> str:
     """The path of a `file://` URI."""
-    return os.fsdecode(unquote_to_bytes(uri.removeprefix("file://"))) or "/"
+    path = uri.removeprefix("file://")
+    return (path if path.isascii() and "%" not in path else os.fsdecode(unquote_to_bytes(path))) or "/"
 
 
 class LocalFile(StoredFile):
@@ -158,6 +160,19 @@ class LocalFile(StoredFile):
         for offset, length in zip(offsets, lengths, strict=True):
             if length:  # to the system, 0 is all of the rest
                 os.posix_fadvise(self._descriptor, offset, length, os.POSIX_FADV_WILLNEED)
+
+    def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        if self._leaves_no_trace:
+            return super().read_ranges(ranges)
+        return [self._range(*each) for each in ranges]
+
+    def _range(self, offset: int, length: int) -> bytes:
+        try:
+            content = os.pread(self._descriptor, length, offset)
+        except OSError:
+            content = b""
+        # At the end of the file, or an error, whose place is told.
+        return content if len(content) == length else super().read_ranges([(offset, length)])[0]
 
     def leave_no_trace(self) -> None:
         """Linux only: drop pages after reading if they were not in the page cache before. Pages that the broker uses stay."""
@@ -358,6 +373,24 @@ def names_in(directory: str) -> list[str]:
         return os.listdir(local_path(directory))
     except OSError:
         return []
+
+
+def refused_below(uri: str) -> Iterator[str]:
+    """The URIs of the files and directories at and below that one which this user may not open."""
+    waiting = [local_path(uri)]
+    while waiting:
+        directory = waiting.pop()
+        try:
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif entry.is_file() and not os.access(entry.path, os.R_OK, effective_ids=_BY_EFFECTIVE_USER):
+                        yield local_uri(entry.path)
+        except PermissionError:
+            yield local_uri(directory)
+        except OSError:  # deleted meanwhile
+            continue
 
 
 def in_forked_processes(function: Callable[[], None]) -> None:

@@ -21,6 +21,7 @@ SCHEME = "packed+"
 """Before the scheme of the packed file's URI."""
 _XZ = "xz"
 _FORMATS = {".gz": "gzip", ".zst": "zstd", ".xz": _XZ, ".lz4": "lz4", ".bz2": "bz2"}
+_TO_OUTPUT = {".gz": "gunzip -c", ".zst": "zstd -dc", ".xz": "xz -dc", ".lz4": "lz4 -dc", ".bz2": "bzip2 -dc"}
 _PIECE = 1 << 20
 _KEPT = 16 << 20
 """More than the window of a reader, which loads the rest of its last record again."""
@@ -32,6 +33,16 @@ _ENDS: dict[tuple[str, int], tuple[int, int]] = {}
 def is_readable(name: str) -> bool:
     """Whether a file of that name is a packed segment that can be read as it is."""
     return _format_of(name) is not None
+
+
+def rest_command(name: str) -> str | None:
+    """The command that writes what can still be unpacked of a stray; None if it may be whole.
+
+    A packed segment that can be read as it is is no stray. So a stray of such a name is cut or damaged where it begins, or empty.
+    """
+    if not is_readable(name):
+        return None
+    return f"{_TO_OUTPUT[name[DIGITS:]]} {name} > {name[:DIGITS]}"
 
 
 def _format_of(name: str) -> str | None:

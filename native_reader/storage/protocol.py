@@ -10,8 +10,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import count
+from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -158,22 +158,22 @@ class Storage(ABC):
 
     def directories(self, uri: str) -> list[str]:
         """The names of the directories in a directory, sorted; raises the same errors as `list`."""
-        with _named(f"could not list {uri}"):
+        with _Named("could not list", uri):
             return sorted(self._directories(uri))
 
     def list(self, uri: str) -> list[DirEntry]:
         """The entries of a directory, sorted by name; raises FileNotFoundError or NotADirectoryError."""
-        with _named(f"could not list {uri}"):
+        with _Named("could not list", uri):
             return sorted(self._list(uri))
 
     def entry(self, uri: str) -> DirEntry | None:
         """The entry at that URI; None if there is none."""
-        with _named(f"could not get the status of {uri}"):
+        with _Named("could not get the status of", uri):
             return self._entry(uri)
 
     def open(self, uri: str) -> StoredFile:
         """Open a file for reading; raises FileNotFoundError or NotADirectoryError."""
-        with _named(f"could not open {uri}"):
+        with _Named("could not open", uri):
             return self._open(uri)
 
     def open_known(self, uri: str, identity: int) -> StoredFile:
@@ -296,14 +296,20 @@ def _created(uri: str, origin: str) -> Storage:
     return _STORAGES.setdefault(origin, factory(origin))
 
 
-@contextmanager
-def _named(problem: str) -> Iterator[None]:
-    try:
-        yield
-    except (FileNotFoundError, NotADirectoryError):
-        raise
-    except OSError as error:
-        raise unreadable(error, problem) from error
+class _Named:
+    """Names the file in errors of the storage. Not a generator, because it is entered for each file of a store."""
+
+    __slots__ = ("_problem", "_uri")
+
+    def __init__(self, problem: str, uri: str) -> None:
+        self._problem, self._uri = problem, uri
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise unreadable(error, f"{self._problem} {self._uri}") from error
 
 
 def unreadable(error: OSError, problem: str) -> OSError:

@@ -126,6 +126,24 @@ def is_live(store: str) -> bool:
     return storage_of(store).is_locked(f"{store}/lock")
 
 
+def is_refused(uri: str) -> bool:
+    """Whether this user may not open a file."""
+    try:
+        storage_of(uri).open(uri).close()
+    except OSError as error:
+        return error.errno in REFUSED
+    return False
+
+
+def is_closed(directory: str) -> bool:
+    """Whether this user may not list a directory."""
+    try:
+        storage_of(directory).directories(directory)
+    except OSError as error:
+        return error.errno in REFUSED
+    return False
+
+
 def is_segment_name(name: str) -> bool:
     """Whether a name is a segment's: its first offset in 20 digits."""
     return _SEGMENT_NAME.fullmatch(name) is not None and int(name) < 2**63

@@ -9,7 +9,7 @@ from native_reader.sentences import Said, say
 
 MISNAMED, FOREIGN_SEGMENTS, FOREIGN_QUEUES, NO_RECORD = "misnamed", "foreign segments", "foreign queues", "no record"
 UNLISTED, FOREIGN_TOPICS, FIRST_GONE, PAST_END, OFFSETS_PAST = "unlisted", "foreign topics", "first gone", "past end", "offsets past"
-NO_OFFSETS, OTHER_TAGS, NOT_FILES = "no offsets", "other tags", "not files"
+NO_OFFSETS, OTHER_TAGS, NOT_FILES, FOREIGN_INDEX = "no offsets", "other tags", "not files", "foreign index"
 EFFECTS = (
     MISNAMED,
     FOREIGN_SEGMENTS,
@@ -23,6 +23,7 @@ EFFECTS = (
     OTHER_TAGS,
     OFFSETS_PAST,
     NO_OFFSETS,
+    FOREIGN_INDEX,
 )
 """The worst first."""
 

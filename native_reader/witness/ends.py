@@ -8,6 +8,7 @@ from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.queue_entry import LIGHT_TOPIC
 from native_reader.sides.queues import IF_DELETED, QueueReader
 from native_reader.storage.store import PLAIN, StoreFiles, is_live
+from native_reader.storage.strays import offset_in
 from native_reader.text import names_of
 from native_reader.verify.removed import QueueBegin, ran_too_short
 from native_reader.witness.contradiction import FIRST_GONE, PAST_END, Contradiction, contradiction
@@ -43,6 +44,8 @@ def after_the_end(store: StoreFiles, end: int, samples: Sequence[Sample]) -> Ite
     """Queues that name records after the end of the log, and a checkpoint that is later than the last record."""
     if is_live(store.uri) or any(segment.framing != PLAIN for segment in store.segments):
         return
+    if goes_on_unread(store, end):
+        return
     past = [sample for sample in samples if sample.newest > end and _counts(sample) and not sample.queue.batch]
     lost = [sample for sample in past if not _was_discarded(store, sample)]
     if lost:
@@ -51,6 +54,11 @@ def after_the_end(store: StoreFiles, end: int, samples: Sequence[Sample]) -> Ite
         yield contradiction(PAST_END, "entries past", messages, messages=messages, queues=len(lost), names=names, offset=end)
     elif (by := _checkpoint_past(store, end)) is not None:
         yield contradiction(PAST_END, "checkpoint past", 0, checkpoint=by, offset=end)
+
+
+def goes_on_unread(store: StoreFiles, end: int) -> bool:
+    """Whether a file that is not read has what follows the end."""
+    return any(offset_in(name) >= end for name in store.strays)
 
 
 def _was_discarded(store: StoreFiles, sample: Sample) -> bool:

@@ -13,16 +13,15 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from native_reader.broker.settings import Topics
-from native_reader.layout.begin import number
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import kind_of_topic
 from native_reader.layout.one_record import Record, record_in
-from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC, java_hash
+from native_reader.layout.queue_entry import LIGHT_TOPIC, java_hash, read_entry, refers_to_record
 from native_reader.layout.record import INNER_BATCH
 from native_reader.sides.bounds import Bounds, bounds_in
 from native_reader.sides.queues import IF_DELETED, Queue, QueueReader
-from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
-from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.protocol import DirEntry, storage_of
+from native_reader.storage.store import REFUSED, Segment, StoreFiles, is_refused
 from native_reader.witness.segments import record_at
 
 _AT_ONCE = 4 << 10
@@ -66,6 +65,8 @@ class Sample(NamedTuple):
     bounds: Bounds | None = None
     problem: str | None = None
     """Why it could not be read."""
+    refused: tuple[str, ...] = ()
+    """What of it this user may not open."""
 
     @property
     def end(self) -> int:
@@ -91,7 +92,11 @@ def sample_of(queue: Queue, listed: Sequence[DirEntry], lowest: int) -> Sample |
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Sample(queue, tuple(listed), problem=str(error))
+        return Sample(queue, tuple(listed), (), None, error.strerror or str(error), _refused(queue, error))
+
+
+def _refused(queue: Queue, error: OSError) -> tuple[str, ...]:
+    return tuple(file.uri for file in queue.files if is_refused(file.uri)) if error.errno in REFUSED else ()
 
 
 def _sampled(queue: Queue, reader: QueueReader, bounds: Bounds) -> Iterator[Entry]:
@@ -100,17 +105,18 @@ def _sampled(queue: Queue, reader: QueueReader, bounds: Bounds) -> Iterator[Entr
     for which, file in enumerate(queue.files):
         units = min(file.units, bounds.newest.number + 1 - file.base)
         if units > 0:
-            yield from _entries_at(queue, which, reader.file(which), sorted({0, units // 2, units - 1}))
+            for place in sorted({0, units // 2, units - 1}):
+                if (entry := _entry_at(queue, reader, which, place)) is not None:
+                    yield entry
 
 
-def _entries_at(queue: Queue, which: int, stored: StoredFile, places: Sequence[int]) -> list[Entry]:
-    """Those of an ordinary queue that name a record."""
-    file, found = queue.files[which], list[Entry]()
-    for place, content in zip(places, stored.read_ranges([(place * 20, 20) for place in places]), strict=True):
-        offset, size, code = (number(content[begin:end]) for begin, end in ((0, 8), (8, 12), (12, 20)))
-        if size > 0 and size != FILLER_SIZE and offset >= 0:
-            found.append(Entry(queue.topic, queue.queue_id, file.uri, file.base + place, offset, size, code))
-    return found
+def _entry_at(queue: Queue, reader: QueueReader, which: int, place: int) -> Entry | None:
+    """That of an ordinary queue, if it names a record."""
+    file, content = queue.files[which], reader.entry(which, place)
+    if len(content) < reader.width:  # truncated meanwhile
+        return None
+    offset, size, code = read_entry(content)
+    return Entry(queue.topic, queue.queue_id, file.uri, file.base + place, offset, size, code) if refers_to_record(offset, size) else None
 
 
 class Lookup:
@@ -187,7 +193,7 @@ def entries_of_records(records: Iterable[Record], queues: Mapping[tuple[str, int
 def _entry_of(queue: Queue, reader: QueueReader, number: int) -> Entry | None:
     for which, file in enumerate(queue.files):
         if file.base <= number < file.base + file.units:
-            return next(iter(_entries_at(queue, which, reader.file(which), [number - file.base])), None)
+            return _entry_at(queue, reader, which, number - file.base)
     return None
 
 

@@ -65,6 +65,11 @@ class Files:
         """Of the log, for all looks."""
         return self._lookup.bytes_read + sum(look.bytes_read for look in self._looks)
 
+    @property
+    def doubted(self) -> set[int]:
+        """The first offsets of the segments that have a wrong name or are of another broker."""
+        return self.foreign | self.misnamed.keys()
+
     def contradictions(self) -> Iterator[Contradiction]:
         """What contradicts, by file."""
         yield from self._wrong_names()

@@ -6,19 +6,23 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from native_reader.scan.progress import Meter, Watch
 from native_reader.sides.copies import QueueCopies
-from native_reader.sides.queues import Topic, numbers_of, queue_in, topics_in
+from native_reader.sides.queues import Queue, Topic, numbers_of, queue_in, topics_in
 from native_reader.storage.protocol import map_files, storage_of
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import REFUSED, StoreFiles
 from native_reader.witness.contradiction import Contradiction, worst_first
 from native_reader.witness.ends import after_the_end, before_the_begin
 from native_reader.witness.entries import Sample, sample_of
 from native_reader.witness.files import Files
+from native_reader.witness.index import wrong_index_files
 from native_reader.witness.logged import logged_in
 from native_reader.witness.names import beside_the_segments
 from native_reader.witness.segments import look_at_segments
 from native_reader.witness.settings import Settings
 
+_WORK = 12 << 10
+"""What a segment or topic counts as in the progress: about what is read of it."""
 _log = logging.getLogger("native_reader")
 
 
@@ -34,18 +38,20 @@ class Witnesses:
 
 def look_at(
     store: StoreFiles, end: int, reserved_hours: int, max_read_rate: int | None = None, samples: Sequence[Sample] | None = None,
-    *, reads_log: bool = True,
+    *, reads_log: bool = True, progress: Watch = False,
 ) -> Witnesses:  # fmt: skip
     """Look at a witness for each file of a store whose log ends at `end`.
 
     `samples`: of its queues, if they were looked at before. `reads_log`: whether a small log is read whole.
     """
-    looks = look_at_segments(store.segments, end)
+    with Meter(progress, _WORK * len(store.segments)) as meter:
+        looks = look_at_segments(store.segments, end, lambda: meter.add_here(_WORK, 1))
     samples = look_at_queues(store) if samples is None else samples
     files = Files(store, end, looks, samples)
     settings = Settings(store, samples, logged_in(store, end, looks, samples, max_read_rate, reads_log=reads_log))
     found = [
         *files.contradictions(),
+        *wrong_index_files(store, end, files.doubted),
         *beside_the_segments(store),
         *before_the_begin(store, end, samples, reserved_hours),
         *after_the_end(store, end, samples),
@@ -54,10 +60,11 @@ def look_at(
     return Witnesses(tuple(worst_first(found)), files.bytes_read, tuple(samples))
 
 
-def look_at_queues(store: StoreFiles) -> list[Sample]:
+def look_at_queues(store: StoreFiles, progress: Watch = False) -> list[Sample]:
     """A few entries of each file of each queue. Of queues with two copies, that which the broker uses."""
-    copies, lowest = QueueCopies(store.queues), store.first_record
-    found = map_files(lambda topic: list(_of_topic(topic, copies, lowest)), topics_in(store.queues, light=True))
+    copies, lowest, topics = QueueCopies(store.queues), store.first_record, topics_in(store.queues, light=True)
+    with Meter(progress, _WORK * len(topics)) as meter:
+        found = map_files(lambda topic: list(_of_topic(topic, copies, lowest)), topics, lambda: meter.add_here(_WORK, 1))
     return [sample for of_topic in found for sample in of_topic]
 
 
@@ -66,12 +73,22 @@ def _of_topic(topic: Topic, copies: QueueCopies, lowest: int) -> Iterator[Sample
         for number in numbers_of(topic, strict=True):
             if copies.is_left_behind(topic, number):
                 continue
-            uri = f"{topic.uri}/{number}"
-            listed = storage_of(uri).list(uri)
-            sample = sample_of(queue_in(topic, number, listed), listed, lowest)
-            if sample is not None:
+            if (sample := _sample(topic, number, lowest)) is not None:
                 yield sample
-    except (FileNotFoundError, NotADirectoryError):  # deleted meanwhile
-        return
     except OSError as error:
-        _log.warning("%s", error)
+        if error.errno in REFUSED:
+            yield Sample(Queue(topic.name, 0, topic.batch, ()), problem=error.strerror or str(error), refused=(topic.uri,))
+        elif not isinstance(error, FileNotFoundError | NotADirectoryError):  # deleted meanwhile
+            _log.warning("%s", error)
+
+
+def _sample(topic: Topic, number: int, lowest: int) -> Sample | None:
+    uri = f"{topic.uri}/{number}"
+    try:
+        listed = storage_of(uri).list(uri)
+    except (FileNotFoundError, NotADirectoryError):  # deleted meanwhile
+        return None
+    except OSError as error:
+        refused = (uri,) if error.errno in REFUSED else ()
+        return Sample(Queue(topic.name, number, topic.batch, ()), problem=error.strerror or str(error), refused=refused)
+    return sample_of(queue_in(topic, number, listed), listed, lowest)

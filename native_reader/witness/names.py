@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
+from native_reader.layout.one_record import Record
 from native_reader.layout.record import HEAD_SIZE, SMALLEST_RECORD
 from native_reader.sentences import Said
 from native_reader.storage.local import names_in
+from native_reader.storage.packed import rest_command
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, scheme_of, storage_of
 from native_reader.storage.store import StoreFiles, is_segment_name
@@ -14,6 +17,7 @@ from native_reader.storage.strays import command_for, is_stray, offset_in, renam
 from native_reader.witness.contradiction import NOT_FILES, Contradiction, contradiction
 from native_reader.witness.segments import record_at
 
+RENAMED, CUT = "renamed", "cut"
 _MOST_OPENED = 64
 """Files of other names in a directory of the log that are looked into."""
 
@@ -28,8 +32,8 @@ def beside_the_segments(store: StoreFiles) -> Iterator[Contradiction]:
                 yield contradiction(NOT_FILES, "not a file", file=f"{directory}/{entry.name}", found=why)
         for name in _leading_nowhere(directory, entries):
             yield contradiction(NOT_FILES, "not a file", file=f"{directory}/{name}", found=Said("witness a dangling link"))
-        for entry, command in _renamed(directory, entries, bases_of(store)):
-            yield contradiction(NOT_FILES, "renamed", file=f"{directory}/{entry.name}", command=command)
+        for entry, found in _renamed(store, directory, entries):
+            yield contradiction(NOT_FILES, found.kind, file=f"{directory}/{entry.name}", command=found.command)
 
 
 def _leading_nowhere(directory: str, entries: Collection[DirEntry]) -> list[str]:
@@ -52,27 +56,42 @@ def _why_no_file(entry: DirEntry, *, is_last: bool) -> Said | None:
     return None if entry.size or is_last else Said("witness an empty file")
 
 
-def _renamed(directory: str, entries: Collection[DirEntry], known: Collection[int]) -> Iterator[tuple[DirEntry, str]]:
+class Restoring(NamedTuple):
+    """How to make a file a segment again. `kind`: RENAMED, or CUT: then the command writes what is left of a packed one."""
+
+    kind: str
+    command: str
+
+
+def _renamed(store: StoreFiles, directory: str, entries: Collection[DirEntry]) -> Iterator[tuple[DirEntry, Restoring]]:
     others = [entry for entry in entries if entry.is_file and entry.size and not is_segment_name(entry.name)]
     for entry in others[:_MOST_OPENED]:
-        if (command := restoring(directory, entry, known)) is not None:
-            yield entry, command
+        if (found := restoring(store, directory, entry, bases_of(store))) is not None:
+            yield entry, found
 
 
-def restoring(directory: str, entry: DirEntry, known: Collection[int]) -> str | None:
-    """The command that makes a file a segment again which the log lacks; None if it is not one. `known`: what the log has."""
-    uri = f"{directory}/{storage_of(directory).quoted(entry.name)}"
-    if is_stray(entry.name):
-        if offset_in(entry.name) in known:
-            return None
-        return unpack_command(entry.name) or rename_command(entry.name)
+def restoring(store: StoreFiles, directory: str, entry: DirEntry, known: Collection[int]) -> Restoring | None:
+    """How to make a file a segment again which the log lacks; None if it is not one. `known`: what the log has."""
+    uri, name = f"{directory}/{storage_of(directory).quoted(entry.name)}", entry.name
+    if is_stray(name) and offset_in(name) in known:
+        return None
+    record = _first_record(uri, entry)
+    if is_stray(name):
+        if record is not None and record.physical_offset == offset_in(name):
+            return Restoring(RENAMED, rename_command(name))
+        if name in store.strays and (rest := rest_command(name)) is not None:
+            return Restoring(CUT, rest)
+        return Restoring(RENAMED, unpack_command(name) or rename_command(name))
+    if record is None or record.physical_offset < 0 or record.physical_offset in known:
+        return None
+    return Restoring(RENAMED, command_for(uri, "mv") + f" {record.physical_offset:020}")
+
+
+def _first_record(uri: str, entry: DirEntry) -> Record | None:
     if entry.size < SMALLEST_RECORD:
         return None
     try:
         with storage_of(uri).open(uri) as file:
-            record = record_at(file, 0, HEAD_SIZE)
+            return record_at(file, 0, HEAD_SIZE)
     except OSError:
         return None
-    if record is None or record.physical_offset < 0 or record.physical_offset in known:
-        return None
-    return command_for(uri, "mv") + f" {record.physical_offset:020}"

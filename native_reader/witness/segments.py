@@ -86,7 +86,7 @@ def _look(segment: Segment, end: int, find: Find) -> SegmentLook:
 
 def _look_into(segment: Segment, file: StoredFile, end: int, find: Find) -> SegmentLook:
     # The log can end in it, or before it if its records are not where they say.
-    stop = end - segment.base if segment.base < end < segment.end else segment.size
+    stop = file.written_end(end - segment.base if segment.base < end < segment.end else segment.size)
     begin, last = file.read_ranges([(0, min(_BEGIN, stop)), (max(0, stop - _END), min(_END, stop))])
     read = len(begin) + len(last)
     found = _first_in(file, begin, segment)
@@ -97,7 +97,7 @@ def _look_into(segment: Segment, file: StoredFile, end: int, find: Find) -> Segm
         length = min(longer, stop)
         (last,) = file.read_ranges([(stop - length, length)])
         read += length
-        if not last.rstrip(b"\0"):  # nothing was written there
+        if last == bytes(length):  # nothing was written there
             break
         ends = list(find(last, stop - length))
     records = dict([*found, *((position - segment.frame, record) for position, record in ends)])

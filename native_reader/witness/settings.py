@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from native_reader.broker.config_files import BACKUP, config_text
+from native_reader.broker.config_files import has_file
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.databases import has_settings
 from native_reader.broker.settings import topic_configs
@@ -13,6 +13,7 @@ from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import kind_of_topic
 from native_reader.layout.queue_entry import LIGHT_TOPIC
 from native_reader.sentences import Said, say
+from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.text import names_of
 from native_reader.witness.contradiction import (
@@ -81,7 +82,19 @@ class Settings:
     def _is_gone(self, place: Place) -> bool:
         topic, _ = place
         is_known = topic in self._topics or (self._configured is not None and topic in self._configured)
-        return place not in self._queues and is_known and topic.isprintable()
+        return place not in self._queues and is_known and topic.isprintable() and not self._may_be_there(place)
+
+    def _may_be_there(self, place: Place) -> bool:
+        """Whether a queue has a folder after all: this user may not list it, or not that of its topic."""
+        topic, queue = place
+        for directory in self._store.queue_directories:
+            storage = storage_of(directory)
+            try:
+                if storage.entry(f"{directory}/{storage.quoted(topic)}/{queue}") is not None:
+                    return True
+            except OSError:
+                return True
+        return False
 
     def _foreign_topics(self) -> Iterator[Contradiction]:
         own = {topic for topic in self._topics if kind_of_topic(topic) is None and self._has_entries(topic)}
@@ -129,7 +142,7 @@ def _first_offsets(samples: Sequence[Sample]) -> dict[str, int]:
 
 
 def _is_there(config: str, names: Collection[str]) -> bool:
-    return any(config_text(config, f"{name}{suffix}") for name in names for suffix in ("", BACKUP))
+    return any(has_file(config, name) for name in names)
 
 
 def _configured(store: StoreFiles) -> Collection[str] | None:

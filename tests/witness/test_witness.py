@@ -20,6 +20,8 @@ from support.stores import on_disk
 from support.verified import healthy
 
 import native_reader as nr
+from native_reader import doctor
+from native_reader.sides.queues import topics_in
 from native_reader.start import BETTER_NOT, BUT, NO, SO_FAR, YES, recovered
 from native_reader.witness import logged
 from native_reader.witness import segments as looks
@@ -297,3 +299,48 @@ def test_a_missing_segment_under_another_name_is_never_moved_away(store: Path, r
     assert "Move it away" not in ended.out
     assert "Keep it elsewhere" not in ended.out
     assert answer(store) == NO
+
+
+def test_a_look_at_many_files_shows_its_progress(store: Path) -> None:
+    """First of the topics, then of the segments, each to its end."""
+    seen: list[nr.Progress] = []
+    nr.open(store).diagnose(progress=seen.append)
+    (files,) = nr.open(store).stores
+    ends = [each for each in seen if each.done == each.total]
+    assert [each.rows for each in ends] == [len(topics_in(files.queues, light=True)), len(files.segments)]
+
+
+def cut(packed: bytes) -> bytes:
+    return packed[: len(packed) // 2]
+
+
+@pytest.mark.parametrize("damage", [cut, lambda packed: b"garbage " * 999, lambda packed: b""], ids=["cut", "garbage", "empty"])
+@pytest.mark.parametrize("place", [0, 2, 5])
+def test_a_cut_packed_segment_was_told_to_be_unpacked(store: Path, damage: Callable[[bytes], bytes], place: int) -> None:
+    """gunzip fails on it, and removes what it wrote. What is left is written by -c."""
+    segment = segments(store)[place]
+    segment.with_name(f"{segment.name}.gz").write_bytes(damage(gzip.compress(segment.read_bytes())))
+    segment.unlink()
+    told = "\n".join(nr.open(store).diagnose(file_reserved_time=KEPT).findings)
+    assert "lost" not in told
+    ended = run("doctor", store)
+    assert ended.code == 1
+    assert (
+        f"Look for a whole copy of it. This writes what is left of it, if anything: gunzip -c {segment.name}.gz > {segment.name}"
+        in ended.out
+    )
+    assert f"gunzip {segment.name}" not in told + ended.out
+    assert answer(store) == NO
+    assert f"{segment.name}.gz 存在，但无法解压" in run("doctor", store, "--lang", "zh").out
+
+
+def test_the_last_record_is_found_before_empty_segments(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest segments are looked at first. A broker makes some ahead of use."""
+    expected = nr.open(store).diagnose(file_reserved_time=KEPT).facts["commitlog"]["last_store_timestamp"]
+    monkeypatch.setattr(doctor, "_NEWEST", 1)
+    last = segments(store)[-1]
+    size = last.stat().st_size
+    ahead = last.with_name(f"{int(last.name) + size:020}")
+    ahead.write_bytes(bytes(size))
+    assert expected is not None
+    assert nr.open(store).diagnose(file_reserved_time=KEPT).facts["commitlog"]["last_store_timestamp"] == expected
