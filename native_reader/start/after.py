@@ -20,8 +20,8 @@ from native_reader.sides.queues import Queue, queues_of, topics_in
 from native_reader.start.lines import Line, Requeues
 from native_reader.start.queues import Loaded, loaded
 from native_reader.start.reasons import Cause, cause
-from native_reader.start.recovered import Queued, RecoveredLog
-from native_reader.start.served import NEVER, Place, Records, Recovery, Served, Simulation, run
+from native_reader.start.recovered import Queued, RecoveredLog, are_served
+from native_reader.start.served import NEVER, Entries, Place, Records, Recovery, Served, Simulation, run
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.witness.entries import Sample
 
@@ -87,7 +87,7 @@ class AfterStart:
         recoveries = {line: self._recovery(line) for line in lines}
         distinct = dict.fromkeys(recoveries.values())
         simulations = {each: Simulation(each, queues.whole, self._names, queues.others_reached) for each in distinct}
-        run(simulations.values(), queues.whole, self._names, self._parts(again=any(each.again for each in distinct)))
+        run(simulations.values(), Entries(queues.whole, log.end), self._names, self._parts(again=any(each.again for each in distinct)))
         results = {each: tuple(map(self._if_listed, simulations[each].served())) for each in distinct}
         self._after = {line: After(self._end(each.cut), results[each]) for line, each in recoveries.items()}
 
@@ -102,13 +102,13 @@ class AfterStart:
     def _recovery(self, line: Line) -> Recovery:
         """What that line does, as far as it makes a difference: after the last record, nothing is dispatched."""
         cut, reached, killed = self._log.cut(line), self._log.queued.reached, has_abort(self._log.files)
-        truncates = line.truncates_always or (reached >= cut and (killed or line.truncates_stopped))
+        truncates = line.truncates(killed=killed, reached=reached, cut=cut)
         if killed:
             return Recovery(cut, self._log.begins(line), truncates=truncates)
         if line.requeues is Requeues.CHECKED and reached < cut:
             return Recovery(cut, self._log.begins(line), reached, truncates=truncates)
         again = line.requeues is Requeues.AFTER_ALL or (self._rechecks and line.has_timers)
-        return Recovery(cut, NEVER, again=again and min(reached, cut) < cut, truncates=truncates)
+        return Recovery(cut, NEVER, again=again, truncates=truncates)
 
     def _parts(self, *, again: bool) -> Iterator[tuple[Records, int]]:
         for segment in self._log.files.segments:
@@ -127,7 +127,7 @@ class AfterStart:
     def _records(self, segment: Segment) -> Records:
         found = [Records(*(np.empty(0, np.int64) for _ in range(4)))]
         for batch in self._log.batches(segment, _COLUMNS):
-            is_record = pc.and_(batch.column("corrupt_reason").is_null(), pc.invert(pc.is_in(batch.column("kind"), _NOT_QUEUED)))
+            is_record = pc.and_(are_served(batch.column("corrupt_reason")), pc.invert(pc.is_in(batch.column("kind"), _NOT_QUEUED)))
             queued = batch.filter(pc.and_(is_record, batch.column("topic").is_valid()))
             places = self._places_of(queued.column("topic"), queued.column("queue_id"))
             columns = (queued.column(name).to_numpy(zero_copy_only=False) for name in ("physical_offset", "record_size", "queue_offset"))

@@ -52,8 +52,8 @@ class Line:
     """What it puts into queues after a clean stop. After a crash, each puts in all that it checks."""
     truncates_always: bool = False
     """Whether queues lose their entries after the end of the log in any case, and not only if one of them has reached it."""
-    truncates_stopped: bool = True
-    """Whether they do after a clean stop."""
+    truncates_killed: bool = False
+    """Whether they lose them in any case after a crash, and never after a clean stop."""
     refuses_sizes: bool = True
     """Whether a file of another size stops it. If not, it takes that file and those after it for not there."""
     refuses_folders: bool = False
@@ -74,6 +74,10 @@ class Line:
         """The versions, as people write them."""
         return span_of([self])
 
+    def truncates(self, *, killed: bool, reached: int, cut: int) -> bool:
+        """Whether queues lose their entries after the end of the log. `reached`: by the queue that has come farthest."""
+        return killed if self.truncates_killed else self.truncates_always or reached >= cut
+
     def begins(self, store: StoreFiles, reached: int = -1, *, in_rocksdb: bool = False) -> int:
         """The first offset that it checks when it starts on that store.
 
@@ -90,7 +94,7 @@ LINES = (
     # MFQ:155 `length not matched message store config value, ignore it`. DMS:210 `setReputFromOffset(this.commitLog.getMaxOffset())`.
     Line(
         first="4.0.0", last="4.3.1", stopped=third_last, killed=by_times, requeues=Requeues.NONE, refuses_sizes=False,
-        truncates_stopped=False, **_OF_4,
+        truncates_killed=True, **_OF_4,
     ),
     # CL:161 `recoverNormally(long maxPhyOffsetOfConsumeQueue)` truncates the queues.
     Line(first="4.3.2", last="4.4.x", stopped=third_last, killed=by_times, requeues=Requeues.NONE, refuses_sizes=False, **_OF_4),

@@ -1,8 +1,9 @@
 """What a starting broker makes of the files of one queue: which it loads, and where it takes the queue to end.
 
 From the third-last file on, it looks for the first entry that is none (ConsumeQueue.recover, all versions). The queue ends there, also
-if whole entries follow. Files before the third-last are not looked at. When the log was recovered, each queue loses the entries from
-the first one on, in its last file, that is after the log's end (ConsumeQueue.truncateDirtyLogicFiles).
+if whole entries follow, which stay in the file. Files before the third-last are not looked at. When the log was recovered, the last file
+is read once more, up to the first entry that is none or is after the log's end (ConsumeQueue.truncateDirtyLogicFiles). That takes the
+very first entry of the file for one in any case, so that entries behind one of zeros come back.
 """
 
 from __future__ import annotations
@@ -38,6 +39,11 @@ class Loaded(NamedTuple):
         return not self.queue.files
 
     @property
+    def room(self) -> int:
+        """The queue offset after the last place of its files."""
+        return self.queue.files[-1].base + self.queue.files[-1].units if self.queue.files else self.end
+
+    @property
     def begin(self) -> int:
         """The queue offset of its first place."""
         return self.queue.files[0].base if self.queue.files else self.end
@@ -67,11 +73,9 @@ def truncated(queue: Loaded, cut: int) -> Loaded:
         return queue if files else queue._replace(reached=cut)
     with QueueReader(queue.queue) as reader:
         while files:
-            found, base = _entries(reader, len(files) - 1, cut), files[-1].base
-            (first,) = reader.slots(base, base + 1)
-            if found.count or int(first["offset"]) < cut:  # the first entry is only compared with the end: one of zeros is kept
-                reached = found.reached if found.count else int(first["offset"]) + int(first["size"])
-                return Loaded(queue.queue._replace(files=tuple(files)), base + max(found.count, 1), reached, found.highest)
+            found = _entries(reader, len(files) - 1, cut)
+            if found.count:
+                return Loaded(queue.queue._replace(files=tuple(files)), files[-1].base + found.count, found.reached, found.highest)
             files.pop()
     return Loaded(queue.queue._replace(files=()), 0, cut)
 
@@ -84,16 +88,28 @@ class _Entries(NamedTuple):
     highest: int = -1
 
 
+def followed(queue: Loaded, number: int, cut: int) -> int:
+    """The queue offset after the entries that are in the files from `number` on: what is there stays there when a queue ends before it."""
+    file = next((file for file in queue.queue.files if file.base <= number < file.base + file.units), None)
+    if file is None:
+        return number
+    with QueueReader(queue.queue) as reader:
+        units = reader.slots(number, file.base + file.units)
+    bad = (units["offset"] < 0) | (units["size"] <= 0) | (units["offset"] >= cut)
+    return number + (int(np.argmax(bad)) if bad.any() else len(units))
+
+
 def _entries(reader: QueueReader, which: int, cut: int | None = None) -> _Entries:
-    """`cut`: only those before the first one of a record at that offset or after it."""
+    """`cut`: only those before the first one of a record at that offset or after it. The very first one is only compared with that."""
     found = _Entries()
-    for place, units in reader.pieces(which, 0, reader.written(which)):
+    for place, units in reader.pieces(which, 0, max(reader.written(which), 1)):
         if place != found.count:  # a hole
             break
         offsets, sizes = units["offset"].astype(np.int64), units["size"].astype(np.int64)
         bad: Mask = (offsets < 0) | (sizes <= 0)
         if cut is not None:
             bad |= offsets >= cut
+            bad[0] = bad[0] if place else offsets[0] >= cut
         stop = int(np.argmax(bad)) if bad.any() else len(units)
         if stop:
             highest = max(found.highest, int(offsets[:stop].max()))
@@ -104,8 +120,8 @@ def _entries(reader: QueueReader, which: int, cut: int | None = None) -> _Entrie
 
 
 def names(reader: QueueReader, queue: Loaded, numbers: Numbers, offsets: Numbers, sizes: Numbers) -> Mask:
-    """Which of these records have their entry at their own queue offset."""
-    inside: Mask = (numbers >= queue.begin) & (numbers < queue.end)
+    """Which of these records have their entry at their own queue offset, also after the end of the queue."""
+    inside: Mask = (numbers >= queue.begin) & (numbers < queue.room)
     found = np.zeros(len(numbers), bool)
     if not inside.any():
         return found

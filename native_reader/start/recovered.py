@@ -163,7 +163,9 @@ class RecoveredLog:
         return last.base <= end < last.end and self._end_in(last) is None
 
     def wrong_bodies(self, segment: Segment) -> NDArray[np.int64]:
-        """Where the records of a segment begin whose bodies have another checksum, as far as that was looked at."""
+        """Where the records of a segment begin whose bodies have another checksum, as far as that is known."""
+        if self._known is None:
+            self._end_in(segment)
         damage = Damages.joined([each for each in (self._known, self._seen.get(segment.base)) if each is not None])
         return damage.where(damage.are(CHECKSUM)).starts
 
