@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -87,9 +87,16 @@ class Settings(Enum):
     """This user may not open one of them, so it is not known."""
 
 
-def settings_files(directory: str) -> Iterator[tuple[str, Settings]]:
+SINCE_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", "timermetrics")
+"""Files that brokers have loaded since 5.0."""
+LIGHT_OFFSETS = "lmqConsumerOffset.json"
+"""Loaded only with enableLmq=true."""
+
+
+def settings_files(directory: str, names: Iterable[str] = tuple(_TABLES)) -> Iterator[tuple[str, Settings]]:
     """The configuration files that are there, or whose backup is, by name. An empty file counts as missing, as for a broker."""
-    for name, table in _TABLES.items():
+    for name in names:
+        table = _TABLES.get(name)
         found = {uri: content if isinstance(content, Said) else _problem_in(content, table) for uri, content in versions(directory, name)}
         if not found:
             continue
@@ -174,7 +181,9 @@ def _parsed(text: bytes) -> Any:
     return value if isinstance(value, dict) else say("file not object", found=_kind_of(value))
 
 
-def _problem_in(content: Any, table: str) -> Said | None:
+def _problem_in(content: Any, table: str | None) -> Said | None:
+    if table is None:
+        return None
     if table not in content:
         return say("file without key", key=table)
     return None if isinstance(content[table], dict) else say("key not object", key=table, found=_kind_of(content[table]))

@@ -5,25 +5,25 @@ offset. It treats any blank as the end of a file, and discards everything after 
 
               stopped cleanly (no file `abort`)            otherwise
     to 5.3.1  the third-last file                          the newest file whose first record is older than both times of
-    to 5.4    the newest file that begins before the       the checkpoint less three seconds
+    to 5.3    the newest file that begins before the       the checkpoint less three seconds
               end of the last record with a queue entry
-    5.5.0     the newest whose first record is whole and   the newest whose first record is whole and not after the
-              before that end                              checkpoint's dispatched offset, or its dispatched time
+    5.4       the newest whose first record is whole and   the newest whose first record is whole and older than these
+              before that end
+    5.5       as 5.4                                       the newest whose first record is whole and not after the
+                                                           checkpoint's dispatched offset, or its dispatched time
 
-and with the first file if there is none; 5.5.0 looks at ten files, and then takes the tenth. With queues in RocksDB, brokers
-to 5.4 go by the queues after a crash too.
+and with the first file if there is none; since 5.4, ten files are looked at, and then the tenth is taken. With queues in RocksDB,
+brokers go by the queues after a crash too.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from native_reader.broker.progress import checkpoint_of
-from native_reader.broker.versions import version_key
 from native_reader.layout.begin import number
 from native_reader.layout.record import (
     LONGEST_HEAD,
@@ -51,26 +51,38 @@ Begins = Callable[[StoreFiles, int], int]
 """Where checking begins. Takes a store with segments, and where the last record with a queue entry ends."""
 
 
-def _third_last(store: StoreFiles, reached: int) -> int:
+def third_last(store: StoreFiles, reached: int) -> int:
+    """The third-last file."""
     return store.segments[-min(_CLEAN_FILES, len(store.segments))].base
 
 
-def _by_queues(store: StoreFiles, reached: int) -> int:
+def by_queues(store: StoreFiles, reached: int) -> int:
+    """The newest file that begins before the end of the last record with a queue entry."""
     return max((segment.base for segment in store.segments if segment.base <= reached), default=store.segments[0].base)
 
 
-def _by_times(store: StoreFiles, reached: int) -> int:
+def by_times(store: StoreFiles, reached: int) -> int:
+    """The newest file whose first record is older than both times of the checkpoint less three seconds."""
     checkpoint = checkpoint_of(store.uri)
     flushed = min(checkpoint.flushed_time, checkpoint.dispatched_time) - _SAFETY_MS
     older = [segment.base for segment in store.segments if 0 < first_store_time(segment) <= flushed]
     return max(older, default=store.segments[0].base)
 
 
-def _of_ten_by_queues(store: StoreFiles, reached: int) -> int:
+def of_ten_by_queues(store: StoreFiles, reached: int) -> int:
+    """The newest of ten files whose first record is whole and before the end of the last record with a queue entry."""
     return _newest_of_ten(store, lambda offset, time: offset <= reached)
 
 
-def _of_ten_by_checkpoint(store: StoreFiles, reached: int) -> int:
+def of_ten_by_times(store: StoreFiles, reached: int) -> int:
+    """The newest of ten files whose first record is whole and older than both times of the checkpoint less three seconds."""
+    checkpoint = checkpoint_of(store.uri)
+    flushed = min(checkpoint.flushed_time, checkpoint.dispatched_time) - _SAFETY_MS
+    return _newest_of_ten(store, lambda offset, time: time <= flushed)
+
+
+def of_ten_by_checkpoint(store: StoreFiles, reached: int) -> int:
+    """The newest of ten files whose first record is whole and not after the dispatched offset of the checkpoint, or that time."""
     checkpoint = checkpoint_of(store.uri)
     if checkpoint.dispatched > 0:
         return _newest_of_ten(store, lambda offset, time: offset <= checkpoint.dispatched)
@@ -90,95 +102,11 @@ def _newest_of_ten(store: StoreFiles, fits: Callable[[int, int], bool]) -> int:
     return tried[0].base
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """Versions of RocketMQ that start in the same way, and what they do."""
-
-    span: str
-    """The versions, as people write them."""
-    last: str | None
-    """The last of them; None for the newest."""
-    stopped: Begins
-    """Where it begins to check the log if the broker before it stopped cleanly."""
-    killed: Begins
-    """Where it begins if not."""
-    killed_in_rocksdb: Begins
-    """Where it begins then with all queues in a database."""
-    requeues_all: bool
-    """Whether, stopped cleanly and without queues, it makes them again from the whole log, not only from what it checks."""
-    refuses_folders: bool
-    """Whether a folder among the segments stops it."""
-    refuses_empty: bool
-    """Whether an empty last segment stops it."""
-    checks_queue_types: bool
-    """Whether queues of another kind than that of their topic stop it."""
-
-
-LINES = (
-    Line(
-        span="4.x",
-        last="4.9.9",
-        stopped=_third_last,
-        killed=_by_times,
-        killed_in_rocksdb=_by_queues,
-        requeues_all=True,
-        refuses_folders=True,
-        refuses_empty=True,
-        checks_queue_types=False,
-    ),
-    Line(
-        span="5.0.0–5.3.1",
-        last="5.3.1",
-        stopped=_third_last,
-        killed=_by_times,
-        killed_in_rocksdb=_by_queues,
-        requeues_all=True,
-        refuses_folders=False,
-        refuses_empty=True,
-        checks_queue_types=True,
-    ),
-    Line(
-        span="5.3.2–5.4.x",
-        last="5.4.9",
-        stopped=_by_queues,
-        killed=_by_times,
-        killed_in_rocksdb=_by_queues,
-        requeues_all=True,
-        refuses_folders=False,
-        refuses_empty=False,
-        checks_queue_types=True,
-    ),
-    Line(
-        span="5.5.0+",
-        last=None,
-        stopped=_of_ten_by_queues,
-        killed=_of_ten_by_checkpoint,
-        killed_in_rocksdb=_of_ten_by_queues,
-        requeues_all=False,
-        refuses_folders=False,
-        refuses_empty=False,
-        checks_queue_types=True,
-    ),
-)
-"""From the oldest to the newest."""
-
-
-def lines_since(version: str) -> tuple[Line, ...]:
-    """The brokers of that version or later."""
-    least = version_key(version)
-    return tuple(line for line in LINES if line.last is None or version_key(line.last) >= least)
-
-
-def recovery_begins(store: StoreFiles, line: Line = LINES[0], reached: int = -1, *, in_rocksdb: bool = False) -> int:
-    """The first offset that a broker of that line checks when it starts on that store.
-
-    A store does not say which version will start on it. The oldest lines usually check most. `reached`: where the last record
-    with a queue entry ends, for the later ones; -1 if no queue has entries. `in_rocksdb`: all queues are in a database.
-    """
+def oldest_begins(store: StoreFiles) -> int:
+    """The first offset that a broker up to 5.3.1 checks. A store does not say which version will start on it, and these check most."""
     if not store.segments:
         return 0
-    begins = line.stopped if not has_abort(store) else line.killed_in_rocksdb if in_rocksdb else line.killed
-    return begins(store, reached)
+    return by_times(store, -1) if has_abort(store) else third_last(store, -1)
 
 
 def has_abort(store: StoreFiles) -> bool:
@@ -186,20 +114,29 @@ def has_abort(store: StoreFiles) -> bool:
     return storage_of(store.uri).entry(f"{store.uri}/abort") is not None
 
 
-def recovery_stops(window: Window, position: int) -> int | None:
+def recovery_stops(window: Window, position: int, *, checksums: bool = True) -> int | None:
     """The position at which a broker stops in that file, from a record's position on; None if it continues with the next file.
 
-    Slow, because it checks record by record, as a broker does: call it at the first invalid place.
+    Slow, because it checks record by record, as a broker does: call it at the first invalid place. `checksums`: of bodies. Dispatching
+    does not check them.
     """
     frame = window.segment.frame
-    while (size := _accepted(window, position, frame)) is not None:
+    while (size := _accepted(window, position, frame, checksums=checksums)) is not None:
         if size == 0:
             return None
         position += size
     return None if position == window.segment.size else position
 
 
-def _accepted(window: Window, position: int, frame: int) -> int | None:
+def size_at(window: Window, position: int) -> int:
+    """The size that a record at that position claims; 0 if there is none that a broker would take for one."""
+    begin = window.peek(position, UP_TO_BODY_CRC)
+    if len(begin) < UP_TO_BODY_CRC or number(begin[4:8]) not in (MAGIC_V1, MAGIC_V2):
+        return 0
+    return number(begin[:4])
+
+
+def _accepted(window: Window, position: int, frame: int, *, checksums: bool = True) -> int | None:
     """The size of the record there if a broker accepts it, 0 for a blank, None for neither."""
     begin = window.peek(position, frame + LONGEST_HEAD)
     if len(begin) < frame + UP_TO_BODY_CRC:
@@ -214,7 +151,7 @@ def _accepted(window: Window, position: int, frame: int) -> int | None:
     if magic not in (MAGIC_V1, MAGIC_V2) or not SMALLEST_RECORD <= size <= window.segment.size - position - frame:
         return None
     body = _body_of(window.peek(position + frame, size), head)
-    if body is None or (body and zlib.crc32(body) & _POSITIVE != head["body_crc"]):
+    if body is None or (checksums and body and zlib.crc32(body) & _POSITIVE != head["body_crc"]):
         return None
     return frame + size
 

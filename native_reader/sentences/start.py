@@ -51,6 +51,57 @@ START = {
         "{topic} has {type} queues, which its settings contradict, as on some slaves: a broker refuses to load them",
         "{topic} 的队列类型（{type}）与其配置不符，某些从节点会这样：broker 拒绝加载",
     ),
+    "start folder": (
+        "{file} is a folder: a broker cannot open it as a file, and does not start. Move it away",
+        "{file} 是一个目录：broker 无法将其作为文件打开，因而不会启动。请将其移走",
+    ),
+    "start index folder": (
+        "the folder index/{file} has a number as its name: a broker takes it for an index file, and does not start. Move it away",
+        "目录 index/{file} 的名称是数字：broker 会把它当作索引文件，因而不会启动。请将其移走",
+    ),
+    "start timer wheel": (
+        "{file} has {size:,} bytes, and a broker expects {usual:,}: it does not start. Without the file, it makes a new one",
+        "{file} 大小为 {size:,} 字节，broker 要求 {usual:,} 字节：不会启动。没有该文件时，它会新建一个",
+    ),
+    "start timer log size": (
+        "{file} in timerlog has {size:,} bytes, others {usual:,}: a broker refuses to load the timer log",
+        "timerlog 中的 {file} 大小为 {size:,} 字节，其他文件为 {usual:,}：broker 拒绝加载 timerlog",
+    ),
+    "start foreign timer log": (
+        "{file} in timerlog is not a file of the timer log: a broker refuses to load it. Move it away",
+        "timerlog 中的 {file} 不是 timerlog 文件：broker 拒绝加载。请将其移走",
+    ),
+    "start no array": (
+        "what is at offset {offset:,} has a size that no array of Java's has: a broker ends there with an OutOfMemoryError",
+        "偏移量 {offset:,} 处的大小超过 Java 数组的上限：broker 会在此因 OutOfMemoryError 退出",
+    ),
+    "start large array": (
+        "what is at offset {offset:,} claims to be a record of {size}: with less memory than that, a broker ends with an OutOfMemoryError",
+        "偏移量 {offset:,} 处自称是一条 {size} 的记录：内存不足时，broker 会因 OutOfMemoryError 退出",
+    ),
+    "start left out segment size": (
+        "it takes {files:,} {files:segment|segments} for not there, from {file} on: one before {files:it|them} has another size",
+        "它会认为从 {file} 起的 {files:,} 个 commitlog 文件不存在：其中或之前有大小不同的文件",
+    ),
+    "start left out queue size": (
+        (
+            "it takes {files:,} {files:file|files} of queue {queue} of {topic} for not there, from {file} on: one before "
+            "{files:it|them} has another size"
+        ),
+        "它会认为 {topic} 队列 {queue} 中从 {file} 起的 {files:,} 个文件不存在：其中或之前有大小不同的文件",
+    ),
+    "start lost topics": (
+        ("{file} cannot be used and has no .bak: no consumer gets a message until each topic is made again, with as many queues as it had"),
+        "{file} 无法使用，也没有 .bak：在按原有队列数重新创建各 topic 之前，消费者收不到任何消息",
+    ),
+    "start light settings": (
+        "neither {file} nor its .bak can be parsed: with enableLmq=true, a broker does not start",
+        "{file} 及其 .bak 都无法解析：如果 enableLmq=true，broker 不会启动",
+    ),
+    "start unused database": (
+        "{file} cannot be opened by RocksDB: a broker whose settings use it (transactions, timers or index in RocksDB) does not start",
+        "RocksDB 无法打开 {file}：如果 broker 的配置使用它（RocksDB 中的事务、定时消息或索引），则不会启动",
+    ),
     "start settings": (
         "neither {file} nor its .bak can be parsed: a broker refuses to load them",
         "{file} 及其 .bak 都无法解析：broker 拒绝加载",
@@ -69,6 +120,31 @@ START = {
             "{messages:message|messages} before it"
         ),
         "没有 consumequeue，它只会从偏移量 {offset:,} 起重建：消费者收不到之前的 {messages:,} 条消息",
+    ),
+    "start never queued": (
+        (
+            "without queues, these versions make none again after a clean stop: consumers would get none of the {messages:,} "
+            "{messages:message|messages}, and new ones would take {messages:its queue offset|their queue offsets}"
+        ),
+        "正常停止后没有 consumequeue 时，这些版本不会重建：消费者收不到这 {messages:,} 条消息，新消息会占用它们的队列位点",
+    ),
+    "start unreached": (
+        (
+            "consumers would not get {messages:,} {messages:message|messages} of {queues:,} {queues:queue|queues} that {messages:is|are} "
+            "whole in the log: most of {messages:it|them} of queue {queue} of {topic}"
+        ),
+        "{queues:,} 个队列中有 {messages:,} 条消息在 commitlog 中完好，但消费者收不到：最多的是 {topic} 的队列 {queue}",
+    ),
+    "start moved": (
+        "it would put {messages:,} {messages:message|messages} at other queue offsets than {messages:its own|their own}",
+        "它会把 {messages:,} 条消息放到与原来不同的队列位点",
+    ),
+    "start reused": (
+        (
+            "new messages would get {messages:,} queue {messages:offset|offsets} that messages in the log have, from {offset:,} on in "
+            "queue {queue} of {topic}: groups that are past {messages:it|them} would skip the new ones"
+        ),
+        "新消息会占用 commitlog 中已有消息的 {messages:,} 个队列位点，如 {topic} 队列 {queue} 从 {offset:,} 起：消费组会跳过它们",
     ),
     "start kept damage": (
         (

@@ -13,19 +13,23 @@ from native_reader.broker.config_files import has_file
 from native_reader.broker.databases import has_settings
 from native_reader.broker.versions import oldest_version
 from native_reader.checks import Size, whole
-from native_reader.log.recovery import Line, first_store_time, lines_since
+from native_reader.log.recovery import first_store_time
 from native_reader.options import MessageOptions
 from native_reader.records.damages import Damages
 from native_reader.sentences import ENGLISH, Said, say
+from native_reader.start.after import After, AfterStart, QueueFiles, without_queues
+from native_reader.start.lines import Line, line_of, lines_since, span_of
 from native_reader.start.loading import Refusals
 from native_reader.start.reasons import CUT, EXPIRED, Cause, Harm, Reason, by_line, cause
-from native_reader.start.recovered import RecoveredLog
+from native_reader.start.recovered import RecoveredLog, queued_of
 from native_reader.storage.broker_conf import LONGEST, reserved_hours
 from native_reader.storage.paths import uri_of
 from native_reader.storage.store import PLAIN, StoreFiles
 from native_reader.text import size_of
 from native_reader.verify.removed import RESERVED
 from native_reader.witness import Witnesses, look_at
+from native_reader.witness.contradiction import UNLISTED
+from native_reader.witness.entries import Sample
 
 NO, BETTER_NOT, BUT, SO_FAR, YES, UNKNOWN = "no", "better not", "yes, but", "nothing against it", "yes", "unknown"
 OUTCOMES = NO, BETTER_NOT, BUT, SO_FAR, YES, UNKNOWN
@@ -43,6 +47,7 @@ class Start:
         unread_before: The log before this offset was not looked at.
         is_partial: Whether there is a log before it.
         share: How much of the log was read, in percent, rounded down.
+        after: What each line would have after the start, as far as that is known.
     """
 
     outcome: str
@@ -51,6 +56,7 @@ class Start:
     unread_before: int = 0
     is_partial: bool = False
     share: int = 100
+    after: tuple[tuple[Line, After], ...] = ()
 
     @property
     def is_all_well(self) -> bool:
@@ -80,10 +86,29 @@ class Start:
     def to_dict(self) -> dict[str, Any]:
         """The answer for programs."""
         reasons = [
-            {"reason": each.cause.kind, **dict(each.cause.values), "versions": [line.span for line in each.lines or self.lines]}
-            for each in self.reasons
+            {"reason": each.cause.kind, **dict(each.cause.values), "versions": span_of(each.lines or self.lines)} for each in self.reasons
         ]
-        return {"answer": self.outcome, "reasons": reasons, "unread_before": self.unread_before, "read_percent": self.share}
+        asked = {"answer": self.outcome, "reasons": reasons, "unread_before": self.unread_before, "read_percent": self.share}
+        return asked | {"after": list(_by_result(self.after))}
+
+
+_COUNTS = "whole", "served", "moved", "unreachable", "deleted", "reused"
+_MOST_QUEUES = 1000
+"""So many queues are named that are not served whole."""
+
+
+def _by_result(after: Iterable[tuple[Line, After]]) -> Iterator[dict[str, Any]]:
+    """The results for programs: versions with the same one together, and only queues that are not served whole."""
+    lines: dict[After, list[Line]] = {}
+    for line, each in after:
+        lines.setdefault(each, []).append(line)
+    for each, own in lines.items():
+        queues = [queue for queue in each.queues if queue.served < queue.whole or queue.reused][:_MOST_QUEUES]
+        named = [{"topic": queue.topic, "queue": queue.queue_id} | {name: getattr(queue, name) for name in _IN_QUEUES} for queue in queues]
+        yield {"versions": span_of(own), "log_end": each.cut, **{name: each.total(name) for name in _COUNTS}, "queues": named}
+
+
+_IN_QUEUES = "begin", "end", *_COUNTS
 
 
 def answer_for(
@@ -97,24 +122,26 @@ def answer_for(
     now: int | None = None,
     witnesses: Witnesses | None = None,
     reads_log: bool = True,
+    version: str | None = None,
+    rechecks: bool = False,
 ) -> Start:
-    """The answer as each command gives it: for all versions that the store can be of.
+    """The answer as each command gives it: for all versions that the store can be of, or for the one that is asked for.
 
     `reserved_hours`: see `reserved_of`. `max_read_rate`: as the option. `now`: by default the current time. `witnesses`: of the store, if
-    they are known. `reads_log`: whether a small log is read whole for them. The others: see `may_start`.
+    they are known. `reads_log`: whether a small log is read whole for them. `version`: of the broker. The others: see `may_start`.
     """
-    version, _ = oldest_version(files)
+    lines = lines_since(oldest_version(files)[0] or "0") if version is None else (line_of(version),)
     rate = MessageOptions(max_read_rate=max_read_rate).projection().max_read_rate
     moment = time_ns() // 1_000_000 if now is None else now
     if witnesses is None:
         witnesses = look_at(files, end, reserved_hours, rate, reads_log=reads_log)
     settings: dict[str, Any] = {"checksums": checksums, "now": moment, "reserved_hours": reserved_hours, "max_read_rate": rate}
-    return may_start(files, version, end, damage, witnesses=witnesses, **settings)
+    return may_start(files, lines, end, damage, witnesses=witnesses, rechecks=rechecks, **settings)
 
 
 def may_start(
     files: StoreFiles,
-    version: str | None,
+    lines: Sequence[Line],
     end: int,
     damage: Damages | None = None,
     *,
@@ -123,12 +150,13 @@ def may_start(
     reserved_hours: int,
     max_read_rate: int | None = None,
     witnesses: Witnesses | None = None,
+    rechecks: bool = False,
 ) -> Start:
     """Whether a broker may be started on a store, and what it would do.
 
     Args:
         files: The store.
-        version: The oldest version that can have written it; None if nothing shows one.
+        lines: The versions that are asked for.
         end: Where its log ends.
         damage: All damage of the log, if it was read; else only what a broker would check is read.
         checksums: Whether `damage` has all bodies with a wrong checksum. Else those are looked for where a broker does.
@@ -136,19 +164,23 @@ def may_start(
         reserved_hours: `fileReservedTime` of the broker.
         max_read_rate: The maximum number of bytes per second.
         witnesses: What contradicts, from a look at each file.
+        rechecks: `recheckReputOffsetFromCq` of the broker.
     """
-    lines = lines_since(version or "0")
+    lines = tuple(lines)
     if any(segment.framing != PLAIN for segment in files.segments):
         return Start(UNKNOWN, (Reason(cause("dledger")),), lines)
     witnesses = Witnesses() if witnesses is None else witnesses
     refusals = Refusals(files, witnesses.samples)
-    log = RecoveredLog(files, end, damage, max_read_rate, checksums=checksums, samples=witnesses.samples)
-    of_all = [*_contradictions(witnesses), *_unknown_topics(files), *log.holes(), *expired_segments(files, now, reserved_hours)]
-    reasons: dict[Line, list[Cause]] = {}
-    for line in lines:
-        reasons[line] = list(refusals.of(line))
-        if not _refuses(reasons[line]):
-            reasons[line] += [*log.reasons(line), *of_all]
+    log = RecoveredLog(files, end, damage, max_read_rate, checksums=checksums)
+    reasons: dict[Line, list[Cause]] = {line: list(refusals.of(line)) for line in lines}
+    started = [line for line in lines if not _refuses(reasons[line])]
+    after = _after(log, witnesses.samples, [line for line in started if not _leaves_out(reasons[line])], rechecks=rechecks)
+    of_all = [*_contradictions(witnesses, is_counted=after is not None), *_unknown_topics(files), *log.holes()]
+    of_all += expired_segments(files, now, reserved_hours)
+    for line in started:
+        if not _leaves_out(reasons[line]):  # else it has another log
+            reasons[line] += [*log.reasons(line), *_of_queues(log, after, line, rechecks=rechecks)]
+        reasons[line] += of_all
     joined = by_line(reasons)
     outcome = _outcome(joined, refused=all(map(_refuses, reasons.values())))
     if outcome == UNKNOWN:  # why comes first
@@ -157,7 +189,32 @@ def may_start(
     if outcome == YES and is_partial:
         outcome = SO_FAR
     read_from = end if outcome == NO and damage is None else log.unread_before  # nothing is read for a broker that refuses
-    return Start(outcome, tuple(joined), lines, log.unread_before, is_partial, _share(files, end, read_from, witnesses.bytes_read))
+    share = _share(files, end, read_from, witnesses.bytes_read)
+    known = () if after is None else tuple((line, after.of(line)) for line in started if after.knows(line))
+    return Start(outcome, tuple(joined), lines, log.unread_before, is_partial, share, known)
+
+
+def _after(log: RecoveredLog, samples: Sequence[Sample] | None, lines: Sequence[Line], *, rechecks: bool) -> AfterStart | None:
+    """What consumers get, if the log is read whole or its damage is known, and all queues are in files."""
+    files = log.files
+    if not log.is_known or files.databases:
+        newest = max((segment.base for segment in files.segments if segment.base < log.end), default=0)
+        log.queued = queued_of(files, newest + 1, samples)
+        return None
+    queues = QueueFiles(files, samples)
+    log.queued = queues.queued
+    return None if any(map(log.is_too_much, lines)) else AfterStart(log, queues, lines, rechecks=rechecks)
+
+
+def _of_queues(log: RecoveredLog, after: AfterStart | None, line: Line, *, rechecks: bool) -> Iterator[Cause]:
+    if after is not None and after.knows(line):
+        yield from after.reasons(line)
+    elif log.files.segments and not log.queued.has_entries and not log.is_too_much(line):
+        yield from without_queues(log, line, rechecks=rechecks)
+
+
+def _leaves_out(reasons: Sequence[Cause]) -> bool:
+    return any(each.kind.startswith("left out") for each in reasons)
 
 
 def _share(files: StoreFiles, end: int, unread_before: int, looked_at: int) -> int:
@@ -166,11 +223,12 @@ def _share(files: StoreFiles, end: int, unread_before: int, looked_at: int) -> i
     return 100 if read >= size else min(99, 100 * (read + min(looked_at, size - read)) // size)
 
 
-def _contradictions(witnesses: Witnesses) -> Iterator[Cause]:
-    """One reason for each kind of contradiction."""
+def _contradictions(witnesses: Witnesses, *, is_counted: bool) -> Iterator[Cause]:
+    """One reason for each kind of contradiction. `is_counted`: messages that no queue names are counted by version."""
     counts = Counter[str]()
     for each in witnesses.contradictions:
-        counts[each.effect] += each.amount
+        if not (is_counted and each.effect == UNLISTED):
+            counts[each.effect] += each.amount
     return (cause(effect, count=count) for effect, count in counts.items())
 
 
@@ -254,4 +312,4 @@ def lines_of(start: Start, language: str = ENGLISH) -> Iterator[str]:
 def _reason(reason: Reason) -> Said:
     """A reason, with the versions for which it holds unless it holds for all."""
     said = reason.cause.said
-    return say("start for", reason=said, lines=", ".join(line.span for line in reason.lines)) if reason.lines else said
+    return say("start for", reason=said, lines=span_of(reason.lines)) if reason.lines else said

@@ -1,8 +1,7 @@
 """What a broker refuses to load: then it does not start at all, and changes nothing in the log.
 
-It loads each file of `commitlog` and of each queue whose size is that of its configuration, and stops at the first that has
-another size, or a name that is no number. Brokers before 5.1.0 do the same with folders there; since 5.1.4, an empty last file
-is deleted instead. A settings file is replaced by its `.bak`; if neither can be parsed, the broker does not start.
+It loads the files of `commitlog`, of each queue and of the timer log by name. A settings file is replaced by its `.bak`; if neither can
+be parsed, the broker does not start. What differs between versions is in `lines.py`.
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from native_reader.broker.config_files import Settings, settings_files
+from native_reader.broker.config_files import LIGHT_OFFSETS, SINCE_5, Settings, settings_files
 from native_reader.broker.databases import faulty_databases, has_settings
 from native_reader.broker.settings import Topics
-from native_reader.log.recovery import Line
+from native_reader.layout.store_database import STORE_DATABASE
 from native_reader.sides.queues import numbers_of, topics_in
+from native_reader.start.lines import Line
 from native_reader.start.reasons import Cause, cause
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, storage_of
@@ -23,6 +23,11 @@ from native_reader.witness.entries import Sample
 from native_reader.witness.names import bases_of, restoring
 
 _OF_SETTINGS = {Settings.OLD: "old settings", Settings.LOST: "lost settings", Settings.REFUSED: "settings", Settings.FORBIDDEN: "forbidden"}
+_TOPICS = "topics.json"
+_WHEEL = "timerwheel"
+_WHEEL_SIZE = 38_707_200
+"""Two slots of 32 bytes for each second of seven days: no setting changes that."""
+_LARGEST = 2**63 - 1
 
 
 class Refusals:
@@ -33,17 +38,29 @@ class Refusals:
         self._directories = [each for each in (files.consume_queue, files.batch_queue) if each is not None]
         self._topics = topics_in(self._directories, light=True)
         self._known = bases_of(files)
-        self._of_all = [*self._running(), *self._unopened(), *self._forbidden(), *self._settings(), *self._databases()]
+        self._of_all = [
+            *(*self._running(), *self._unopened(), *self._forbidden(), *self._folders()),
+            *(*self._settings(), *self._databases()),
+        ]
+        self._of_5 = [*self._wheel(), *self._settings(SINCE_5)]
+        self._timer_log = list_if_possible(f"{files.uri}/timerlog")
+        self._index_folders = [each.name for each in list_if_possible(f"{files.uri}/index") if each.is_directory and _fits(each.name)]
         self._of_segments = {uri: list_if_possible(uri) for uri in sorted({segment.directory for segment in files.segments})}
-        self._of_queues = list(self._queue_files())
+        self._of_queues = {batch: self._listed(batch=batch) for batch in (False, True)}
 
     def of(self, line: Line) -> Iterator[Cause]:
-        """Why a broker of that line does not start."""
+        """Why a broker of that line does not start, and which files it leaves out."""
         yield from self._of_all
         yield from self._segments(line)
-        yield from self._of_queues
+        yield from self._queue_files(line)
         if line.checks_queue_types:
             yield from self._queue_types()
+        if line.has_timers:
+            yield from self._of_5
+            usual = _usual(entry.size for entry in self._timer_log if entry.is_file)
+            yield from _of_files(self._timer_log, usual, line, size="timer log size", name="foreign timer log")
+        if line.loads_index_first:
+            yield from (cause("index folder", file=name) for name in self._index_folders[:1])
 
     def _running(self) -> Iterator[Cause]:
         if is_live(self._files.uri):
@@ -72,11 +89,27 @@ class Refusals:
         if uri is not None:
             yield cause("forbidden", file=uri.removeprefix(f"{self._files.uri}/"))
 
-    def _settings(self) -> Iterator[Cause]:
+    def _folders(self) -> Iterator[Cause]:
+        """A folder in the place of a file that it opens."""
+        for name in ("checkpoint", "lock"):
+            entry = storage_of(self._files.uri).entry(f"{self._files.uri}/{name}")
+            if entry is not None and entry.is_directory:
+                yield cause("folder", file=name)
+
+    def _wheel(self) -> Iterator[Cause]:
+        entry = storage_of(self._files.uri).entry(f"{self._files.uri}/{_WHEEL}")
+        if entry is not None and (entry.is_directory or entry.size not in (0, _WHEEL_SIZE)):
+            yield cause("timer wheel", file=_WHEEL, size=entry.size, usual=_WHEEL_SIZE)
+
+    def _settings(self, names: Sequence[str] | None = None) -> Iterator[Cause]:
         if self._files.config is None or has_settings(self._files.config):
             return
-        for name, state in settings_files(self._files.config):
-            if (kind := _OF_SETTINGS.get(state)) is not None:
+        for name, state in settings_files(self._files.config) if names is None else settings_files(self._files.config, names):
+            if name == _TOPICS and state is Settings.LOST:
+                yield cause("lost topics", file=name)
+            elif name == LIGHT_OFFSETS and state is Settings.REFUSED:
+                yield cause("light settings", file=name)
+            elif (kind := _OF_SETTINGS.get(state)) is not None:
                 yield cause(kind, file=name)
 
     def _databases(self) -> Iterator[Cause]:
@@ -86,17 +119,14 @@ class Refusals:
             if database.is_extra_missing:
                 yield cause("database unknown", file=name)
             elif database.found is not None:
-                yield cause("database", file=name)
+                yield cause("unused database" if name == STORE_DATABASE else "database", file=name)
             elif database.early is not None:
                 yield cause("database ends", file=name)
 
     def _segments(self, line: Line) -> Iterator[Cause]:
         usual = _usual(segment.size for segment in self._files.segments if not segment.is_packed)
         for directory, entries in self._of_segments.items():
-            ordered = sorted(entries, key=lambda entry: entry.name)
-            folders, empty = line.refuses_folders, line.refuses_empty
-            found = _of_files(ordered, usual, size="segment size", name="foreign file", refuses_folders=folders, refuses_empty=empty)
-            for each in found:
+            for each in _of_files(entries, usual, line, size="segment size", name="foreign file"):
                 yield self._restored(directory, entries, each) or each
 
     def _restored(self, directory: str, entries: Sequence[DirEntry], found: Cause) -> Cause | None:
@@ -108,13 +138,12 @@ class Refusals:
         how = restoring(self._files, directory, entry, self._known)
         return None if how is None else cause(f"{how.kind} file", file=entry.name, command=how.command)
 
-    def _queue_files(self) -> Iterator[Cause]:
+    def _queue_files(self, line: Line) -> Iterator[Cause]:
         """Batch queues have files of another size than the others."""
-        for batch in (False, True):
-            listed = self._listed(batch=batch)
+        for listed in self._of_queues.values():
             usual = _usual(entry.size for entries in listed.values() for entry in entries if entry.is_file)
             for (topic, number), entries in listed.items():
-                for each in _of_files(entries, usual, size="queue size", name="foreign queue file"):
+                for each in _of_files(entries, usual, line, size="queue size", name="foreign queue file"):
                     yield cause(each.kind, **dict(each.values), topic=topic, queue=number)
                     return
 
@@ -145,20 +174,28 @@ def _usual(sizes: Iterable[int]) -> int | None:
     return max(counts, key=lambda size: (counts[size], size), default=None)
 
 
-def _of_files(
-    entries: Sequence[DirEntry], usual: int | None, *, size: str, name: str, refuses_folders: bool = False, refuses_empty: bool = False
-) -> Iterator[Cause]:
-    """The first file there that is not loaded. `size`, `name`: the kinds of reasons. `refuses_empty`: an empty last file."""
-    for entry in entries:
-        if entry.is_directory:
-            if refuses_folders:
-                yield cause(name, file=entry.name)
-                return
-        elif not entry.size and entry is entries[-1] and not refuses_empty:
+def _of_files(entries: Sequence[DirEntry], usual: int | None, line: Line, *, size: str, name: str) -> Iterator[Cause]:
+    """The first file there that is not loaded. `size`, `name`: the kinds of reasons."""
+    ordered = sorted(entries, key=lambda entry: entry.name)
+    for at, entry in enumerate(ordered):
+        is_odd = line.refuses_folders if entry.is_directory else usual is not None and entry.size != usual
+        if entry.is_directory and not is_odd:
             continue
-        elif not entry.name.isdecimal():
+        if not entry.is_directory and not entry.size and at == len(ordered) - 1 and not line.refuses_empty:
+            continue  # it is deleted
+        if is_odd and not line.refuses_sizes:
+            left_out = [each for each in ordered[at:] if each.is_file and each.size and _fits(each.name)]
+            if left_out:
+                yield cause(f"left out {size}", file=left_out[0].name, files=len(left_out))
+            return
+        if entry.is_directory or not _fits(entry.name):
             yield cause(name, file=entry.name)
             return
-        elif usual is not None and entry.size != usual:
-            yield cause(size, file=entry.name, size=entry.size, usual=usual)
+        if is_odd:
+            yield cause(size, file=entry.name, size=entry.size, usual=usual or 0)
             return
+
+
+def _fits(name: str) -> bool:
+    """Whether Java takes a name for a number of 64 bits."""
+    return name.isdecimal() and int(name) <= _LARGEST

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from native_reader.log.recovery import Line
 from native_reader.sentences import Said
+from native_reader.start.lines import Line
 from native_reader.witness.contradiction import (
     FIRST_GONE,
     FOREIGN_INDEX,
@@ -49,12 +49,25 @@ KINDS: Mapping[str, Harm] = {
     "queue size": Harm.REFUSES,
     "foreign queue file": Harm.REFUSES,
     "queue type": Harm.REFUSES,
+    "folder": Harm.REFUSES,
+    "index folder": Harm.REFUSES,
     "settings": Harm.REFUSES,
     "database": Harm.REFUSES,
+    "timer wheel": Harm.REFUSES,
+    "timer log size": Harm.REFUSES,
+    "foreign timer log": Harm.REFUSES,
+    "no array": Harm.REFUSES,
     CUT: Harm.LOSES,
     "database ends": Harm.LOSES,
     "no log": Harm.LOSES,
+    "left out segment size": Harm.LOSES,
+    "lost topics": Harm.LOSES,
+    "never queued": Harm.LOSES,
     "not queued": Harm.LOSES,
+    "unreached": Harm.LOSES,
+    "moved": Harm.LOSES,
+    "reused": Harm.LOSES,
+    "left out queue size": Harm.LOSES,
     MISNAMED: Harm.LOSES,
     FOREIGN_SEGMENTS: Harm.LOSES,
     NOT_FILES: Harm.LOSES,
@@ -73,6 +86,9 @@ KINDS: Mapping[str, Harm] = {
     "lost settings": Harm.CHANGES,
     "old settings": Harm.CHANGES,
     "queued again": Harm.CHANGES,
+    "large array": Harm.CHANGES,
+    "light settings": Harm.CHANGES,
+    "unused database": Harm.CHANGES,
     OFFSETS_PAST: Harm.CHANGES,
     NO_OFFSETS: Harm.CHANGES,
     FOREIGN_INDEX: Harm.CHANGES,

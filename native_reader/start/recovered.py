@@ -1,10 +1,13 @@
-"""What a starting broker would make of the log: where it would cut it, which messages that deletes, and how far the queues reach."""
+"""What a starting broker would make of the log and its queues: where it would cut the log, and what consumers would get afterwards.
+
+How much is read for that depends on the store: of a small one everything, else what a broker would check. Only of a log that was read
+whole is known what consumers get; of others, where it is cut, and what a broker without queues does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -13,15 +16,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.columns.projection import PERMISSIVE, Projection
-from native_reader.log.recovery import Line, has_abort, recovery_begins
+from native_reader.log.recovery import size_at
 from native_reader.plan.plan import StoreRead
 from native_reader.records.damages import CHECKSUM, Damages
 from native_reader.scan.read import Reading
 from native_reader.sides.bounds import bounds_of
 from native_reader.sides.queues import queues_of, topics_in
+from native_reader.start.lines import Line
 from native_reader.start.reasons import Cause, cause
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.window import Window
 from native_reader.tables.segments import recovery_end
 from native_reader.text import size_of
 from native_reader.witness.entries import Sample
@@ -29,6 +34,10 @@ from native_reader.witness.logged import READ_WHOLE
 
 _MOST_READ, _MOST_READ_SLOWLY = 16 << 30, 64 << 20
 """More of a log than this is not read to find out where a broker would cut it."""
+_NO_ARRAY = 2**31 - 2
+"""Java's machine has no array of that size or more."""
+_LARGE_RECORD = 64 << 20
+"""A broker takes no message of that size: maxMessageSize is 4 MiB by default."""
 
 
 class RecoveredLog:
@@ -36,6 +45,9 @@ class RecoveredLog:
 
     `damage`: all that it has, if that is known. `checksums`: whether wrong checksums of bodies are among it.
     """
+
+    queued: Queued
+    """How far the queues reach. Who makes it sets that."""
 
     def __init__(
         self,
@@ -45,10 +57,9 @@ class RecoveredLog:
         max_read_rate: int | None = None,
         *,
         checksums: bool = False,
-        samples: Sequence[Sample] | None = None,
     ) -> None:
-        self._samples = samples
-        self._files, self._read, self._known, self._checksums = files, StoreRead(files, end), damage, checksums
+        self.files, self._known, self._checksums = files, damage, checksums
+        self._read = StoreRead(files, end)
         self._projection = Projection(
             ("physical_offset", "corrupt_reason"),
             PERMISSIVE,
@@ -62,34 +73,74 @@ class RecoveredLog:
         self.unread_before = files.min_offset
         """Where the part begins that was read, or whose damage was known."""
 
+    @property
+    def is_small(self) -> bool:
+        """Whether all of it is read: what a broker does not check, consumers get nevertheless."""
+        segments = self.files.segments
+        return bool(segments) and sum(segment.size for segment in segments) <= READ_WHOLE and not storage_of(segments[0].uri).is_slow
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its damage is known, or found by reading all of it."""
+        return self._known is not None or self.is_small
+
+    @property
+    def end(self) -> int:
+        """Where its records end."""
+        return self._read.end
+
+    def begins(self, line: Line) -> int:
+        """The first offset that a broker of that line checks."""
+        return line.begins(self.files, self.queued.reached, in_rocksdb=self.queued.in_rocksdb)
+
+    def cut(self, line: Line) -> int:
+        """Where it stops: what is at that place or after it is cut off."""
+        begins = self.begins(line)
+        return next(
+            (at for segment in self.files.segments if segment.base >= begins and (at := self._end_in(segment)) is not None), self.end
+        )
+
     def reasons(self, line: Line) -> Iterator[Cause]:
-        """What a broker of that line would do to the log and its queues."""
-        files, end = self._files, self._read.end
-        if end <= files.min_offset and self._queued.has_entries:
+        """What a broker of that line would do to the log."""
+        files, end = self.files, self.end
+        if end <= files.min_offset and self.queued.has_entries:
             yield cause("no log")
         if not files.segments:
             return
-        begins = self._begins(line)
-        if self._work(begins) > (_MOST_READ_SLOWLY if storage_of(files.segments[0].uri).is_slow else _MOST_READ):
-            yield cause("not read", offset=begins, bytes=self._work(begins), size=size_of(self._work(begins)))
+        if self.is_too_much(line):
+            work = self._work(self.begins(line))
+            yield cause("not read", offset=self.begins(line), bytes=work, size=size_of(work))
             return
         if self._known is None and not self._read_whole():
-            self.unread_before = max(self.unread_before, begins)
-        stop = next((at for segment in files.segments if segment.base >= begins and (at := self._end_in(segment)) is not None), end)
-        if messages := self._messages(stop, end):
+            self.unread_before = max(self.unread_before, self.begins(line))
+        stop = self.cut(line)
+        yield from self._reserves(line, stop)
+        if messages := self.messages(stop, end):
             yield cause("cut", offset=stop, messages=messages, bytes=end - stop, size=size_of(end - stop))
         yield from self._kept(stop)
-        if not self._queued.has_entries:
-            yield from self._queued_again(line, begins, stop)
+
+    def is_too_much(self, line: Line) -> bool:
+        """Whether more of the log would have to be read than is done for an answer."""
+        most = _MOST_READ_SLOWLY if storage_of(self.files.segments[0].uri).is_slow else _MOST_READ
+        return self._work(self.begins(line)) > most
 
     def _read_whole(self) -> bool:
-        """Read all of a small log: what a broker does not check, consumers get nevertheless."""
-        segments = self._files.segments
-        if sum(segment.size for segment in segments) > READ_WHOLE or storage_of(segments[0].uri).is_slow:
-            return False
-        for segment in segments:
-            self._end_in(segment)
-        return True
+        if self.is_small:
+            for segment in self.files.segments:
+                self._end_in(segment)
+        return self.is_small
+
+    def _reserves(self, line: Line, stop: int) -> Iterator[Cause]:
+        """Memory for a record of the size that is named where it stops: if that is too much for any array, nothing catches the error."""
+        segment = self.files.segment_at(stop)
+        if not line.reserves_first or segment is None or not segment.base <= stop < segment.end:
+            return
+        with Window(segment, 0, past_unreadable=True) as window:
+            size = size_at(window, stop - segment.base)
+        if size >= _NO_ARRAY:
+            yield cause("no array", offset=stop)
+        elif size > _LARGE_RECORD:
+            yield cause("large array", offset=stop, bytes=size, size=size_of(size))
 
     def holes(self) -> Iterator[Cause]:
         """Missing files: a broker starts without them, and its queues name what is not there."""
@@ -97,16 +148,8 @@ class RecoveredLog:
             size = sum(stop - start for start, stop in gaps)
             yield cause("hole", ranges=len(gaps), bytes=size, size=size_of(size))
 
-    @cached_property
-    def _queued(self) -> Queued:
-        newest = max((segment.base for segment in self._files.segments if segment.base < self._read.end), default=0)
-        return queued_of(self._files, newest + 1, self._samples)
-
-    def _begins(self, line: Line) -> int:
-        return recovery_begins(self._files, line, self._queued.reached, in_rocksdb=self._queued.in_rocksdb)
-
     def _work(self, begins: int) -> int:
-        return sum(segment.size for segment in self._files.segments if segment.base >= begins)
+        return sum(segment.size for segment in self.files.segments if segment.base >= begins)
 
     def _end_in(self, segment: Segment) -> int | None:
         """Where recovery would end in that segment; None if it goes on with the next."""
@@ -115,15 +158,34 @@ class RecoveredLog:
             self._ends[segment.base] = recovery_end(self._read.whole(segment), self._seen[segment.base])
         return self._ends[segment.base]
 
+    def goes_on(self, end: int) -> bool:
+        """Whether what follows the last record, which ends there, is a blank to the end of the last segment."""
+        last = self.files.segments[-1]
+        return last.base <= end < last.end and self._end_in(last) is None
+
+    def wrong_bodies(self, segment: Segment) -> NDArray[np.int64]:
+        """Where the records of a segment begin whose bodies have another checksum, as far as that is known."""
+        if self._known is None:
+            self._end_in(segment)
+        damage = Damages.joined([each for each in (self._known, self._seen.get(segment.base)) if each is not None])
+        return damage.where(damage.are(CHECKSUM)).starts
+
+    def dispatched_to(self, segment: Segment) -> int:
+        """Where dispatching stops in that segment: it does not check bodies, and goes on with the next segment."""
+        self._end_in(segment)
+        damage = self._seen[segment.base]
+        stop = recovery_end(self._read.whole(segment), damage.where(~damage.are(CHECKSUM)), checksums=False)
+        return segment.end if stop is None else stop
+
     def _damage_in(self, segment: Segment) -> Damages:
         if self._known is not None and self._checksums:
             return self._known.where((self._known.starts >= segment.base) & (self._known.starts < segment.end))
         return Damages.of(self._reading(segment, verify_crc=True).report.damage)
 
-    def _messages(self, start: int, stop: int) -> int:
+    def messages(self, start: int, stop: int) -> int:
         """How many whole messages are at these offsets."""
         count = 0
-        for segment in self._files.segments if start < stop else ():
+        for segment in self.files.segments if start < stop else ():
             if segment.base < stop and start < segment.end:
                 if segment.base not in self._offsets:
                     self._reading(segment, verify_crc=False)
@@ -134,12 +196,17 @@ class RecoveredLog:
     def _reading(self, segment: Segment, *, verify_crc: bool) -> Reading:
         """A segment that was read; the offsets of its whole messages are kept, in 8 bytes each."""
         reading = Reading(self._read.whole(segment), replace(self._projection, verify_crc=verify_crc))
-        offsets = [batch.column(0).filter(_are_served(batch.column(1))).to_numpy(zero_copy_only=False) for batch in reading]
+        offsets = [batch.column(0).filter(are_served(batch.column(1))).to_numpy(zero_copy_only=False) for batch in reading]
         whole = np.concatenate([np.empty(0, np.int64), *offsets])
         if self._known is not None and self._checksums:
             whole = whole[~np.isin(whole, self._known.where(self._known.are(CHECKSUM)).starts)]
         self._offsets[segment.base] = whole
         return reading
+
+    def batches(self, segment: Segment, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records of a segment in the order of the log, with damage as rows. An inner batch is one row."""
+        if segment.base < self.end:
+            yield from Reading(self._read.whole(segment), replace(self._projection, columns=tuple(columns), unpacks_batches=False))
 
     def _kept(self, stop: int) -> Iterator[Cause]:
         """Damage that recovery does not see, or accepts: it begins after it, or does not check that."""
@@ -159,16 +226,8 @@ class RecoveredLog:
             return seen
         return Damages.joined([self._known, seen.where(seen.are(CHECKSUM) & ~np.isin(seen.starts, self._known.starts))])
 
-    def _queued_again(self, line: Line, begins: int, stop: int) -> Iterator[Cause]:
-        """Without queues, a broker makes them again: 5.5.0, and others after a crash, only from where their recovery begins."""
-        first = self._files.min_offset if line.requeues_all and not has_abort(self._files) else begins
-        if messages := self._messages(self._files.min_offset, first):
-            yield cause("not queued", offset=first, messages=messages)
-        elif stop > first:
-            yield cause("queued again")
 
-
-def _are_served(reasons: pa.Array) -> pa.Array:
+def are_served(reasons: pa.Array) -> pa.Array:
     """Whether a broker takes each row for a whole message: it looks neither into properties nor into compressed bodies."""
     return pc.or_(reasons.is_null(), pc.is_in(reasons, pa.array(["properties", "body"])))
 

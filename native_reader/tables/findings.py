@@ -15,7 +15,7 @@ from native_reader.account.runs import Runs
 from native_reader.broker.unread import unread_parts
 from native_reader.columns.projection import Projection
 from native_reader.log.misnamed import under_right_names
-from native_reader.log.recovery import recovery_begins
+from native_reader.log.recovery import oldest_begins
 from native_reader.plan.beside import Sides, sides_of
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import StoreRead, whole_reads
@@ -106,7 +106,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
     unread = [verbatim(why) for database in store.databases if (why := why_unreadable(database)) is not None]
     unread += [] if sides.directories else [Said("no queue checked")]
     has_queues = bool(store.databases or store.queues)
-    begins, queues = recovery_begins(store), QueueNumbering(sides, store)
+    begins, queues = oldest_begins(store), QueueNumbering(sides, store)
     is_removed = ran_too_short(store, begins_of(queues.all), end.offset) is not None
     blanks = {gap.start: most_blank(store, gap.start, gap.stop) for gap in gaps if gap.back is None}
     removed = store.begins if is_removed else 0

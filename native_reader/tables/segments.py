@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
-from native_reader.log.recovery import recovery_begins, recovery_stops
+from native_reader.log.recovery import oldest_begins, recovery_stops
 from native_reader.plan.lost import Missing
 from native_reader.plan.split import Split
 from native_reader.records.damages import CHECKSUM, Damages
@@ -60,7 +60,7 @@ class Whole(NamedTuple):
 def _parts(request: TableRequest) -> list[Whole | Missing]:
     parts: list[Whole | Missing] = []
     for log in request.reads:
-        segments, begins = log.store.segments, recovery_begins(log.store)
+        segments, begins = log.store.segments, oldest_begins(log.store)
         parts += [Whole(log.whole(segment), segment.base >= begins, segment is segments[-1]) for segment in segments]
     return [*parts, *missing_in(request)]
 
@@ -110,10 +110,10 @@ def _broker_end(part: Whole, damage: Damages) -> int | None:
     return part.split.segment.end if stop is None and part.last else stop
 
 
-def recovery_end(split: Split, damage: Damages) -> int | None:
+def recovery_end(split: Split, damage: Damages, *, checksums: bool = True) -> int | None:
     """The offset at which a broker's recovery would stop in a whole segment with that damage; None if it goes on with the next.
 
-    It accepts all bytes before the first damage, so it is simulated only from there.
+    It accepts all bytes before the first damage, so it is simulated only from there. `checksums`: whether it checks those of bodies.
     """
     segment = split.segment
     starts = [int(damage.starts.min()) - segment.base] if len(damage) else []
@@ -121,7 +121,7 @@ def recovery_end(split: Split, damage: Damages) -> int | None:
     if first is None:
         return None
     with Window(segment, 0, past_unreadable=True) as window:
-        stop = recovery_stops(window, first)
+        stop = recovery_stops(window, first, checksums=checksums)
     return None if stop is None else segment.base + stop
 
 

@@ -14,12 +14,12 @@ from support.own_stores import STORES
 from support.unstarted import SEGMENT
 
 import native_reader as nr
-from native_reader.log.recovery import Line, lines_since
 from native_reader.start import Start
+from native_reader.start.lines import Line, line_of
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 
-LINES = {version: lines_since(version)[0] for version in ("4.9.7", "5.5.0")}
+LINES = {version: line_of(version) for version in ("4.9.7", "5.5.0")}
 STORE_NAMES = ("4.9.7 killed", "4.9.7 clean", "5.5.0 killed", "5.5.0 clean", "large killed", "large clean")
 NOTHING_EXPIRES = {"deleteWhen": 99, "cleanFileForciblyEnable": "false", "diskMaxUsedSpaceRatio": 99}
 

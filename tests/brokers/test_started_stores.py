@@ -19,6 +19,8 @@ from support.unstarted import DAMAGE
 
 import native_reader as nr
 from native_reader.start import NO, YES, may_start
+from native_reader.start.lines import LINES as ALL
+from native_reader.start.lines import lines_since
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +63,7 @@ def test_each_store_as_its_broker_left_it(rocketmq: Callable[[str], Java], tmp_p
     own = unpack(name, tmp_path / "own", STORES)
     (files,) = nr.open(own.root).stores
     end = nr.open(own.root).diagnose().facts["commitlog"]["end_offset"]
-    said = may_start(files, name.partition("-")[0], end, now=0, reserved_hours=72)
+    said = may_start(files, lines_since(name.partition("-")[0]), end, now=0, reserved_hours=72)
     # A setting that no file shows: with it, 5.5.0 cuts its own log at the first message that an older client sent in a batch.
     settings = json.loads((own.folder / "settings.json").read_text()) | {"forceVerifyPropCRC": "false"}
     kept = Kept(own.root, settings)
@@ -86,7 +88,7 @@ def test_the_answer_and_what_a_broker_does(
     damage(store)
     (files,) = nr.open(store).stores
     end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
-    said = may_start(files, None, end, now=0, reserved_hours=72)
+    said = may_start(files, ALL, end, now=0, reserved_hours=72)
     for version in ("4.9.7", "5.5.0") if name.startswith("4.9.7") else ("5.5.0",):
         line = LINES[version]
         assert line in said.lines

@@ -22,6 +22,8 @@ import native_reader as nr
 from native_reader.broker.settings import topic_configs
 from native_reader.records.damages import Damages
 from native_reader.start import NO, Start, may_start
+from native_reader.start.lines import LINES as ALL
+from native_reader.start.lines import lines_since
 
 Messages = frozenset[tuple[int, int]]
 """Their physical offsets and checksums of their bodies: a broker that cut its log can write other messages at the same offsets."""
@@ -71,7 +73,7 @@ def answer_for(store: Path) -> Start:
     run = nr.open(store).messages(mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, columns="topic").run()
     deque(run, maxlen=0)
     end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
-    return may_start(files, None, end, Damages.of(run.report.damage), now=0, reserved_hours=72)
+    return may_start(files, ALL, end, Damages.of(run.report.damage), now=0, reserved_hours=72)
 
 
 def expected(said: Start, version: str, whole: Messages, readable: frozenset[int]) -> Messages:
@@ -159,7 +161,7 @@ def test_each_store_as_its_broker_left_it(rocketmq: Callable[[str], Java], tmp_p
     version = name.partition("-")[0]
     own = unpack(name, tmp_path / "own", STORES)
     (files,) = nr.open(own.root).stores
-    said = may_start(files, version, nr.open(own.root).diagnose().facts["commitlog"]["end_offset"], now=0, reserved_hours=72)
+    said = may_start(files, lines_since(version), nr.open(own.root).diagnose().facts["commitlog"]["end_offset"], now=0, reserved_hours=72)
     settings = json.loads((own.folder / "settings.json").read_text()) | {"forceVerifyPropCRC": "false"}
     after = serve(rocketmq(version), Kept(own.root, settings), own.root, tmp_path / "home")
     assert (after is None) is (said.outcome == NO) is (name == "5.5.0-slave")

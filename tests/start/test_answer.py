@@ -13,10 +13,10 @@ from support.golden import Golden
 from support.own_stores import NAMES
 
 import native_reader as nr
-from native_reader.log.recovery import LINES, Line, recovery_begins
 from native_reader.records.damages import Damages
 from native_reader.scan.read import Reading
 from native_reader.start import BETTER_NOT, BUT, NO, SO_FAR, UNKNOWN, YES, Start, lines_of, may_start, recovered
+from native_reader.start.lines import LINES, Line, lines_since, span_of
 from native_reader.start.reasons import Harm
 from native_reader.storage.store import Segment
 from native_reader.writing.records import checkpoint
@@ -25,7 +25,7 @@ from native_reader.writing.records import checkpoint
 def answer_of(store: Path, version: str | None = None) -> Start:
     (files,) = nr.open(store).stores
     end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
-    return may_start(files, version, end, now=0, reserved_hours=72)
+    return may_start(files, lines_since(version or "0"), end, now=0, reserved_hours=72)
 
 
 def spans(lines: Iterable[Line]) -> list[str]:
@@ -66,13 +66,13 @@ WHAT = {
     damages.a_page_of_zeros_in_the_second_newest: (BETTER_NOT, ["cut"]),
     damages.a_flipped_bit_in_a_body: (BETTER_NOT, ["cut"]),
     damages.an_overwritten_start: (BETTER_NOT, ["cut"]),
-    damages.a_cut_segment: (NO, ["segment size"]),
-    damages.a_cut_last_segment: (NO, ["segment size"]),
+    damages.a_cut_segment: (BETTER_NOT, ["segment size", "left out segment size", "hole"]),
+    damages.a_cut_last_segment: (BETTER_NOT, ["segment size", "left out segment size"]),
     damages.an_empty_last_segment: (BUT, ["segment size"]),
     damages.a_missing_segment: (BETTER_NOT, ["hole"]),
     damages.a_packed_segment: (NO, ["renamed file"]),
     damages.a_folder_beside_the_segments: (BUT, ["foreign file"]),
-    damages.a_cut_queue_file: (NO, ["queue size"]),
+    damages.a_cut_queue_file: (BETTER_NOT, ["queue size", "left out queue size"]),
     damages.a_note_beside_a_queue: (NO, ["foreign queue file"]),
     damages.no_queues: (BUT, ["queued again"]),
     damages.no_log: (BETTER_NOT, ["no log"]),
@@ -81,7 +81,7 @@ WHAT = {
 
 def test_which_brokers_refuse_an_empty_last_segment(killed: Path) -> None:
     damages.an_empty_last_segment(killed)
-    assert [spans(each.lines) for each in answer_of(killed).reasons] == [["4.x", "5.0.0–5.3.1"]]
+    assert [span_of(each.lines) for each in answer_of(killed).reasons] == ["4.5.0–4.9.1, 4.9.3–5.1.2"]
 
 
 LOG_DAMAGES = [*(each for each, (_, found) in WHAT.items() if found in ([], ["cut"])), damages.a_page_of_zeros_in_the_first_segment]
@@ -99,7 +99,7 @@ def test_damage_that_is_known_with_its_checksums_is_not_read_again(
     run = nr.open(killed).messages(mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, columns="topic").run()
     deque(run, maxlen=0)
     known, end = Damages.of(run.report.damage), nr.open(killed).diagnose().facts["commitlog"]["end_offset"]
-    expected = may_start(files, None, end, known, now=0, reserved_hours=72)
+    expected = may_start(files, LINES, end, known, now=0, reserved_hours=72)
     checked: list[bool] = []
 
     def reading(log: recovered.RecoveredLog, segment: Segment, *, verify_crc: bool) -> Reading:
@@ -108,7 +108,7 @@ def test_damage_that_is_known_with_its_checksums_is_not_read_again(
 
     read = recovered.RecoveredLog._reading
     monkeypatch.setattr(recovered.RecoveredLog, "_reading", reading)
-    assert may_start(files, None, end, known, checksums=True, now=0, reserved_hours=72) == expected
+    assert may_start(files, LINES, end, known, checksums=True, now=0, reserved_hours=72) == expected
     assert not any(checked)
     if "cut" not in kinds(expected):
         assert not checked, "a message is counted, though none is cut"
@@ -135,7 +135,7 @@ def test_a_killed_broker_begins_with_the_newest_segment_that_it_dispatched_from(
     for dispatched, begins in ((bases[2] - 1, bases[1]), (bases[2], bases[2]), (bases[2] + 1, bases[2])):
         (killed / "checkpoint").write_bytes(checkpoint(0, 0, 0, dispatched=dispatched))
         (files,) = nr.open(killed).stores
-        assert recovery_begins(files, LINES[-1]) == begins
+        assert LINES[-1].begins(files) == begins
 
 
 def test_damage_before_the_part_that_a_broker_checks_stays(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_damage_before_the_part_that_a_broker_checks_stays(killed: Path, monkeyp
     for _ in scan:
         pass
     unread, known = (
-        may_start(files, None, files.segments[-1].end, damage, now=0, reserved_hours=72) for damage in (None, scan.report.damage)
+        may_start(files, LINES, files.segments[-1].end, damage, now=0, reserved_hours=72) for damage in (None, scan.report.damage)
     )
     assert (unread.outcome, unread.unread_before > 0, 0 < unread.share < 100) == (SO_FAR, True, True)
     assert (known.outcome, kinds(known), known.unread_before) == (BETTER_NOT, ["kept damage"], 0)
@@ -156,7 +156,7 @@ def test_damage_before_the_part_that_a_broker_checks_stays(killed: Path, monkeyp
 @pytest.mark.parametrize(
     ("name", "content", "backup", "kind"),
     [
-        ("topics.json", b"{", None, "lost settings"),
+        ("topics.json", b"{", None, "lost topics"),
         ("topics.json", b"{", b"{", "settings"),
         ("consumerOffset.json", b"", b"{", "settings"),
         ("consumerOffset.json", None, b'{"offsetTable":{}}', "old settings"),
@@ -182,15 +182,15 @@ def test_old_segments_are_deleted_at_the_next_cleaning(killed: Path) -> None:
     (files,) = nr.open(killed).stores
     (_, second, *_) = nr.open(killed).table("segments").to_table()["first_store_timestamp"].to_pylist()
     now = round(second.timestamp() * 1000) + 3_600_000 * 5
-    assert kinds(may_start(files, None, files.segments[-1].end, now=now, reserved_hours=5)) == []
-    start = may_start(files, None, files.segments[-1].end, now=now + 1, reserved_hours=5)
+    assert kinds(may_start(files, LINES, files.segments[-1].end, now=now, reserved_hours=5)) == []
+    start = may_start(files, LINES, files.segments[-1].end, now=now + 1, reserved_hours=5)
     assert [dict(each.cause.values) for each in start.reasons] == [{"segments": 1, "bytes": 65536, "size": "64.0 KiB", "hours": 5}]
     assert not start.loses
 
 
 def test_a_later_store_is_not_for_earlier_brokers(killed: Path) -> None:
-    assert spans(answer_of(killed, "5.3.1").lines) == ["5.0.0–5.3.1", "5.3.2–5.4.x", "5.5.0+"]
-    assert spans(answer_of(killed, "5.3.2").lines) == ["5.3.2–5.4.x", "5.5.0+"]
+    assert spans(answer_of(killed, "5.3.1").lines) == ["5.1.3–5.3.1", "5.3.x", "5.4.x", "5.5.0+"]
+    assert spans(answer_of(killed, "5.3.2").lines) == ["5.3.x", "5.4.x", "5.5.0+"]
     assert spans(answer_of(killed, "5.6.0").lines) == ["5.5.0+"]
 
 
@@ -212,14 +212,14 @@ def test_the_worst_reason_comes_first(killed: Path) -> None:
 
 def begins_of(store: Path, number: int) -> int:
     (files,) = nr.open(store).stores
-    return recovery_begins(files, LINES[number])
+    return LINES[number].begins(files)
 
 
 def test_a_killed_broker_begins_before_both_times_of_its_checkpoint(killed: Path) -> None:
     """4.0 to 5.4: with the newest segment whose first record is three seconds older than the earlier of the two."""
     rows = nr.open(killed).table("segments").to_table().sort_by("first_offset").to_pylist()
     begins, stored = rows[2]["first_offset"], round(rows[2]["first_store_timestamp"].timestamp() * 1000)
-    for number in range(3):
+    for number in range(len(LINES) - 1):
         for times in ((stored + 2999, stored + 60_000), (stored + 60_000, stored + 2999)):
             (killed / "checkpoint").write_bytes(checkpoint(*times, 0))
             assert begins_of(killed, number) < begins
@@ -228,7 +228,7 @@ def test_a_killed_broker_begins_before_both_times_of_its_checkpoint(killed: Path
 
 
 def test_without_queues_a_killed_broker_does_not_queue_what_is_before_its_recovery(killed: Path) -> None:
-    """What it does not check is in no queue afterwards; a broker up to 5.4 that stopped cleanly queues the whole log again."""
+    """What it does not check is in no queue afterwards; 4.5 to 4.9, 5.3.2 and 5.3.3 queue the whole log again if they stopped cleanly."""
     last = max(int(path.name) for path in (killed / "commitlog").iterdir() if any(path.read_bytes()[:8]))
     (killed / "checkpoint").write_bytes(checkpoint(2**50, 2**50, 0, dispatched=last))
     damages.no_queues(killed)
@@ -238,15 +238,18 @@ def test_without_queues_a_killed_broker_does_not_queue_what_is_before_its_recove
     for stopped in (False, True):
         if stopped:
             (killed / "abort").unlink()
-        found.append([each.cause.kind for each in may_start(files, None, end, now=0, reserved_hours=72).reasons])
-    assert found == [["not queued"], ["queued again"]]
+        found.append([each.cause.kind for each in may_start(files, LINES, end, now=0, reserved_hours=72).reasons])
+    assert found == [["not queued"], ["never queued", "queued again"]]
 
 
 def test_an_empty_segment_before_others_is_refused_by_each_broker(killed: Path) -> None:
-    """Only an empty last one is deleted since 5.3.2."""
+    """Only an empty last one is deleted since 5.1.3. Some take it and those after it for not there."""
     segments = sorted((killed / "commitlog").iterdir())
     segments[1].write_bytes(b"")
     (files,) = nr.open(killed).stores
-    start = may_start(files, None, files.segments[-1].end, now=0, reserved_hours=72)
-    assert [(each.cause.kind, each.lines) for each in start.reasons] == [("segment size", ())]
-    assert start.outcome == NO
+    start = may_start(files, LINES, files.segments[-1].end, now=0, reserved_hours=72)
+    assert [(each.cause.kind, span_of(each.lines)) for each in start.reasons][:2] == [
+        ("segment size", "4.5.0–4.9.1, 4.9.3+"),
+        ("left out segment size", "4.0.0–4.4.x, 4.9.2"),
+    ]
+    assert start.outcome == BETTER_NOT

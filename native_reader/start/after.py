@@ -1,0 +1,189 @@
+"""What a store's queues would be after a start, for each version, and why consumers would not get what is whole in the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from native_reader.broker.settings import Topics
+from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.log.recovery import has_abort
+from native_reader.sides.bounds import bounds_of
+from native_reader.sides.deleted import DeletedTopics
+from native_reader.sides.queues import Queue, queues_of, topics_in
+from native_reader.start.lines import Line, Requeues
+from native_reader.start.queues import Loaded, loaded
+from native_reader.start.reasons import Cause, cause
+from native_reader.start.recovered import Queued, RecoveredLog, are_served
+from native_reader.start.served import NEVER, Entries, Place, Records, Recovery, Served, Simulation, run
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.witness.entries import Sample
+
+_COLUMNS = "topic", "queue_id", "queue_offset", "physical_offset", "record_size", "kind", "corrupt_reason"
+_NOT_QUEUED = pa.array(["prepared", "rollback"])
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What brokers of some lines would have after a start. `cut`: where the log is cut. `queues`: those with whole records in the log."""
+
+    cut: int
+    queues: tuple[Served, ...]
+
+    def total(self, count: str) -> int:
+        """The sum of one number of all queues."""
+        return sum(int(getattr(queue, count)) for queue in self.queues)
+
+
+class QueueFiles:
+    """The queues of a store, as a broker loads them from files. Those of batches only tell how far they reach."""
+
+    def __init__(self, files: StoreFiles, samples: Sequence[Sample] | None = None) -> None:
+        queues = [each.queue for each in samples] if samples is not None else list(_queues_of(files))
+        self._sizes = Counter(file.units for queue in queues if not queue.batch for file in queue.files)
+        self._ordinary = {(queue.topic, queue.queue_id): queue for queue in queues if not queue.batch}
+        self.of_batches = {queue.topic for queue in queues if queue.batch}
+        ends = (bounds_of(queue, 0) for queue in queues if queue.batch)
+        newest = (bounds.newest for bounds in ends if bounds is not None and bounds.newest is not None)
+        self.others_reached = max((each.offset + each.size for each in newest), default=-1)
+        self._in_rocksdb = bool(files.databases) and files.consume_queue is None
+
+    @property
+    def queued(self) -> Queued:
+        """How far they reach."""
+        return Queued(max((queue.reached for queue in self.whole.values()), default=self.others_reached), self._in_rocksdb)
+
+    @cached_property
+    def whole(self) -> Mapping[Place, Loaded]:
+        """The queues, with their files of the usual size."""
+        usual = max(self._sizes, key=lambda size: (self._sizes[size], size), default=0)
+        return {place: loaded(queue, [file for file in queue.files if file.units == usual]) for place, queue in self._ordinary.items()}
+
+
+def _queues_of(files: StoreFiles) -> Iterator[Queue]:
+    directories = [each for each in (files.consume_queue, files.batch_queue) if each is not None]
+    for topic in topics_in(directories, light=True):
+        yield from queues_of(topic)
+
+
+class AfterStart:
+    """Lets brokers of each line start on numbers. The log is read once, and all lines take its records at the same time."""
+
+    def __init__(self, log: RecoveredLog, queues: QueueFiles, lines: Sequence[Line], *, rechecks: bool = False) -> None:
+        self._log, self._queues, self._rechecks = log, queues, rechecks
+        self._topics = Topics(log.files.config)
+        self._listed = frozenset(self._topics.names())
+        self._deleted = DeletedTopics(log.files.queues, log.files.config)
+        self._left_out = self._topics.of_batches() | queues.of_batches
+        self._last_record = 0
+        self._places: dict[Place, int] = {}
+        self._names: list[Place] = []
+        recoveries = {line: self._recovery(line) for line in lines}
+        distinct = dict.fromkeys(recoveries.values())
+        simulations = {each: Simulation(each, queues.whole, self._names, queues.others_reached) for each in distinct}
+        run(simulations.values(), Entries(queues.whole, log.end), self._names, self._parts(again=any(each.again for each in distinct)))
+        results = {each: tuple(map(self._if_listed, simulations[each].served())) for each in distinct}
+        self._after = {line: After(self._end(each.cut), results[each]) for line, each in recoveries.items()}
+
+    def knows(self, line: Line) -> bool:
+        """Whether that line was asked for."""
+        return line in self._after
+
+    def of(self, line: Line) -> After:
+        """What brokers of that line would have."""
+        return self._after[line]
+
+    def _recovery(self, line: Line) -> Recovery:
+        """What that line does, as far as it makes a difference: after the last record, nothing is dispatched."""
+        cut, reached, killed = self._log.cut(line), self._log.queued.reached, has_abort(self._log.files)
+        truncates = line.truncates(killed=killed, reached=reached, cut=cut)
+        if killed:
+            return Recovery(cut, self._log.begins(line), truncates=truncates)
+        if line.requeues is Requeues.CHECKED and reached < cut:
+            return Recovery(cut, self._log.begins(line), reached, truncates=truncates)
+        again = line.requeues is Requeues.AFTER_ALL or (self._rechecks and line.has_timers)
+        return Recovery(cut, NEVER, again=again, truncates=truncates)
+
+    def _parts(self, *, again: bool) -> Iterator[tuple[Records, int]]:
+        for segment in self._log.files.segments:
+            records = self._records(segment)
+            self._last_record = max(self._last_record, int((records.offsets + records.sizes).max(initial=0)))
+            yield records, self._log.dispatched_to(segment) if again else segment.end
+
+    def _end(self, cut: int) -> int:
+        """Where the log ends after the start. A blank at the end of the last segment is written anew."""
+        return self._last_record if cut == self._log.end and self._log.goes_on(self._last_record) else cut
+
+    def _if_listed(self, queue: Served) -> Served:
+        """Of a topic without settings, consumers get nothing until it is made again."""
+        return queue if self._is_listed(queue.topic) else queue._replace(served=0, moved=0)
+
+    def _records(self, segment: Segment) -> Records:
+        found = [Records(*(np.empty(0, np.int64) for _ in range(4)))]
+        for batch in self._log.batches(segment, _COLUMNS):
+            is_record = pc.and_(are_served(batch.column("corrupt_reason")), pc.invert(pc.is_in(batch.column("kind"), _NOT_QUEUED)))
+            queued = batch.filter(pc.and_(is_record, batch.column("topic").is_valid()))
+            places = self._places_of(queued.column("topic"), queued.column("queue_id"))
+            columns = (queued.column(name).to_numpy(zero_copy_only=False) for name in ("physical_offset", "record_size", "queue_offset"))
+            found.append(Records(*(each.astype(np.int64) for each in columns), places).where(places >= 0))
+        records = Records(*(np.concatenate(each) for each in zip(*found, strict=True)))
+        return records.where(~np.isin(records.offsets, self._log.wrong_bodies(segment)))
+
+    def _places_of(self, topics: pa.Array, queue_ids: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The position of each record's queue; -1 for those that no broker serves."""
+        encoded = topics.dictionary_encode()
+        names, codes = encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        both = (codes << 32) | queue_ids.to_numpy(zero_copy_only=False).astype(np.int64)
+        distinct, which = np.unique(both, return_inverse=True)
+        known = [self._place((names[each >> 32], each & 0xFFFFFFFF)) for each in distinct.tolist()]
+        return np.array(known, np.int64)[which]
+
+    def _place(self, place: Place) -> int:
+        if place not in self._places:
+            is_left_out = place[0] in self._left_out or self._deleted.has(place[0])
+            self._places[place] = -1 if is_left_out else len(self._names)
+            self._names += [] if is_left_out else [place]
+        return self._places[place]
+
+    def reasons(self, line: Line) -> Iterator[Cause]:
+        """Why consumers would not get what is whole and not deleted, and what new messages would collide with."""
+        after = self.of(line)
+        queues = [queue for queue in after.queues if self._is_listed(queue.topic)]
+        lost = [queue for queue in queues if queue.unreachable]
+        messages = sum(queue.unreachable for queue in lost)
+        if not self._log.queued.has_entries:
+            yield from without_queues(self._log, line, rechecks=self._rechecks, messages=messages)
+        elif messages:
+            worst = max(lost, key=lambda queue: queue.unreachable)
+            yield cause("unreached", messages=messages, queues=len(lost), topic=worst.topic, queue=worst.queue_id)
+        if moved := sum(queue.moved for queue in queues):
+            yield cause("moved", messages=moved)
+        again = [queue for queue in queues if queue.reused and not queue.deleted]
+        if again and self._log.queued.has_entries:
+            worst = max(again, key=lambda queue: queue.reused)
+            yield cause("reused", messages=sum(queue.reused for queue in again), topic=worst.topic, queue=worst.queue_id, offset=worst.end)
+
+    def _is_listed(self, topic: str) -> bool:
+        """Whether consumers can ask for a topic: what is wrong with others is said of their settings."""
+        return not self._topics.is_known or kind_of_topic(topic) in SYSTEM_KINDS or topic in self._listed
+
+
+def without_queues(log: RecoveredLog, line: Line, *, rechecks: bool, messages: int | None = None) -> Iterator[Cause]:
+    """What a broker does that finds no entry in any queue. `messages`: those that consumers would not get, if they were counted."""
+    first, stop, killed = log.begins(line), log.cut(line), has_abort(log.files)
+    if not killed and line.requeues is not Requeues.CHECKED:
+        if line.requeues is Requeues.NONE and not (rechecks and line.has_timers):
+            if count := log.messages(log.files.min_offset, stop) if messages is None else messages:
+                yield cause("never queued", messages=count)
+            return
+        first = log.files.min_offset
+    if count := log.messages(log.files.min_offset, first) if messages is None else messages:
+        yield cause("not queued", offset=first, messages=count)
+    elif stop > first:
+        yield cause("queued again")

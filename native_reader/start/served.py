@@ -1,0 +1,255 @@
+"""What consumers get after a start, queue by queue: a broker's recovery and dispatching, done over numbers instead of messages.
+
+A record is served at its own queue offset if its queue keeps an entry for it there, or gets one. A broker that dispatches a record
+appends its entry at the end of the queue (ConsumeQueue.putMessagePositionInfo, all versions): not if the queue has reached the record,
+not if the queue offset is before its end; and if it is after the end, the entry takes the place of another one, with a warning in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from native_reader.layout.record import Mask, Numbers
+from native_reader.sides.bounds import EntryPlace, bounds_of
+from native_reader.sides.queues import Queue, QueueReader
+from native_reader.start.queues import Loaded, followed, names, truncated
+
+Place = tuple[str, int]
+"""A topic and a queue."""
+NEVER = 1 << 62
+
+
+class Served(NamedTuple):
+    """One queue after a start.
+
+    `begin`, `end`: its minimum and maximum offset. `whole`: the whole records of the log for it; the others are parts of that: `served` at
+    their queue offset, `moved` to another one, `deleted` with the end of the log. `reused`: how many of its queue offsets new messages
+    get again.
+    """
+
+    topic: str
+    queue_id: int
+    begin: int
+    end: int
+    whole: int
+    served: int
+    moved: int
+    deleted: int
+    reused: int
+
+    @property
+    def unreachable(self) -> int:
+        """How many are in the log, and no consumer gets them."""
+        return self.whole - self.served - self.moved - self.deleted
+
+
+class Records(NamedTuple):
+    """The records of a part of the log that a broker puts into queues, in order."""
+
+    offsets: Numbers
+    sizes: Numbers
+    numbers: Numbers
+    """Their queue offsets."""
+    places: Numbers
+    """The positions of their queues in a list."""
+
+    def where(self, which: Mask | Numbers) -> Records:
+        """Only these records."""
+        return Records(*(each[which] for each in self))
+
+
+class Recovery(NamedTuple):
+    """What decides: where the log is cut; from which offset on records are put into queues, before and after queues are cut.
+
+    `after`: those that begin after this place, and at or after `checked`. `again`: dispatching goes on from the largest place that a queue
+    has reached. `truncates`: queues lose entries after the end.
+    """
+
+    cut: int
+    checked: int = NEVER
+    after: int = -1
+    again: bool = False
+    truncates: bool = True
+
+
+@dataclass(slots=True)
+class _State:
+    """A queue while records are taken: as it was loaded, and as it is without what is after the end of the log."""
+
+    loaded: Loaded
+    cut: Loaded
+    kept: int
+    """Where the entries end that it has before any is added."""
+    end: int
+    reached: int
+    begin: int
+    is_new: bool
+    added: int = 0
+    whole: int = 0
+    served: int = 0
+    moved: int = 0
+    deleted: int = 0
+    highest: int = -1
+    behind: list[tuple[int, bool]] = field(default_factory=list)
+    """Records whose entries are in its files after `kept`: their queue offsets, and whether they got another one."""
+
+
+class Simulation:
+    """One way in which brokers recover this store. Takes the records of its segments, in order."""
+
+    def __init__(self, recovery: Recovery, queues: Mapping[Place, Loaded], places: Sequence[Place], others_reached: int) -> None:
+        self.recovery, self._places = recovery, places
+        self._cut = {place: truncated(queue, recovery.cut) for place, queue in queues.items()} if recovery.truncates else dict(queues)
+        self._queues = queues
+        reached = max((queue.reached for queue in self._cut.values()), default=-1)
+        self._from = max(reached, min(others_reached, recovery.cut)) if recovery.again else NEVER
+        self._states: dict[int, _State] = {}
+
+    def take(self, place: int, records: Records, are_named: Mask, elsewhere: Numbers, skipped: int) -> None:
+        """Take the records of one queue in a segment.
+
+        `elsewhere`: the queue offset at which another entry has them; -1 without one. `skipped`: after this place of the segment,
+        dispatching again does not go on in it.
+        """
+        state = self._state(place)
+        there = records.offsets < self.recovery.cut
+        state.whole += len(there)
+        state.deleted += int(np.count_nonzero(~there))
+        state.highest = max(state.highest, int(records.numbers.max()))
+        kept = are_named & there & (records.numbers < state.kept)
+        state.served += int(np.count_nonzero(kept))
+        others = ~kept & there & (elsewhere >= 0) & (elsewhere < state.kept)
+        state.moved += int(np.count_nonzero(others))
+        are_left = ~kept & there & ~others
+        left = records.where(are_left)
+        if len(left.offsets):
+            moved = self._append(state, left, self._are_dispatched(left.offsets, skipped))
+            behind = are_named[are_left]
+            state.behind += zip(left.numbers[behind].tolist(), moved[behind].tolist(), strict=True)
+
+    def _are_dispatched(self, offsets: Numbers, skipped: int) -> Mask:
+        checked: Mask = (offsets >= self.recovery.checked) & (offsets > self.recovery.after)
+        again: Mask = (offsets >= self._from) & (offsets < skipped)
+        return checked | again
+
+    def _append(self, state: _State, records: Records, are_dispatched: Mask) -> Mask:
+        """Put entries at the end of the queue. Gives which records got another queue offset than their own."""
+        which = np.flatnonzero(are_dispatched & (records.offsets + records.sizes > state.reached))
+        moved = np.zeros(len(records.offsets), bool)
+        if len(which) and state.is_new:
+            state.is_new, state.begin, state.end = False, int(records.numbers[which[0]]), int(records.numbers[which[0]])
+        which = which[(records.numbers[which] >= state.end) | (records.numbers[which] == 0)]
+        if len(which):
+            moved[which] = state.end + np.arange(len(which)) != records.numbers[which]
+            state.moved += int(np.count_nonzero(moved))
+            state.served += len(which) - int(np.count_nonzero(moved))
+            state.end, state.added = state.end + len(which), state.added + len(which)
+            state.reached = int(records.offsets[which[-1]] + records.sizes[which[-1]])
+        return moved
+
+    def _state(self, place: int) -> _State:
+        if place not in self._states:
+            name = self._places[place]
+            empty = Loaded(Queue(*name, batch=False, files=()), 0, -1)
+            loaded, cut = (each.get(name, empty) for each in (self._queues, self._cut))
+            # Records that are checked are dispatched before the queues are cut, all others afterwards.
+            now = cut if self.recovery.again else loaded
+            kept = now.end if self.recovery.again or not self.recovery.truncates else min(loaded.end, cut.end)
+            self._states[place] = _State(loaded, cut, kept, now.end, now.reached, now.begin, now.is_new)
+        return self._states[place]
+
+    def served(self) -> Iterator[Served]:
+        """Each queue that has whole records."""
+        for place, state in self._states.items():
+            if self.recovery.truncates and not self.recovery.again:
+                self._read_once_more(state)
+            counts = state.whole, state.served, state.moved, state.deleted
+            yield Served(*self._places[place], state.begin, state.end, *counts, max(0, state.highest + 1 - state.end))
+
+    def _read_once_more(self, state: _State) -> None:
+        """Cut the queue after entries were added. What its last file has behind them comes back."""
+        if state.added and state.cut.end < state.loaded.end:  # it is cut before the first of them
+            state.moved = 0
+        first = state.end if state.added else state.kept
+        state.end = followed(state.loaded, state.end, self.recovery.cut) if state.added else state.cut.end
+        for number, was_moved in state.behind:
+            if first <= number < state.end:
+                state.served, state.moved = state.served + 1, state.moved - was_moved
+        state.begin = min(state.begin, state.end) if state.added else state.cut.begin
+
+
+class Entries:
+    """The entries that queues have in their files, and which records are of a topic that was deleted and made again.
+
+    Such records are before the first entry of their queue, and its queue offset is not after theirs. If the new topic has fewer queues,
+    they are before the first entry of any of its queues.
+    """
+
+    def __init__(self, queues: Mapping[Place, Loaded], end: int) -> None:
+        self._queues, self._end = queues, end
+        self._first: dict[Place, EntryPlace | None] = {}
+        self._created: dict[str, int] = {}
+
+    def has(self, place: Place) -> bool:
+        """Whether there is such a queue."""
+        return place in self._queues
+
+    def of(self, place: Place, records: Records) -> tuple[Records, Mask, Numbers]:
+        """The records without those of an earlier topic; which have their entry in the files of their queue; and which another one."""
+        queue = self._queues.get(place)
+        if queue is None or queue.is_new:
+            own = records.where(records.offsets >= self._created.get(place[0], 0))
+            return own, np.zeros(len(own.offsets), bool), np.full(len(own.offsets), -1)
+        with QueueReader(queue.queue) as reader:
+            named = names(reader, queue, records.numbers, records.offsets, records.sizes)
+            elsewhere = np.full(len(named), -1) if named.all() else _elsewhere(reader, records)
+        first = None if named.all() else self._first_of(place, queue)
+        if first is None or first.offset >= self._end:
+            return records, named, elsewhere
+        earlier = ~named & (records.offsets < first.offset) & (records.numbers >= first.number)
+        if earlier.any():
+            self._created[place[0]] = min(first.offset, self._created.get(place[0], first.offset))
+        return records.where(~earlier), named[~earlier], elsewhere[~earlier]
+
+    def _first_of(self, place: Place, queue: Loaded) -> EntryPlace | None:
+        if place not in self._first:
+            bounds = bounds_of(queue.queue, 0)
+            self._first[place] = None if bounds is None else bounds.first
+        return self._first[place]
+
+
+def _elsewhere(reader: QueueReader, records: Records) -> Numbers:
+    """The queue offset of an entry that names each record; -1 without one. A record with a damaged queue offset has its entry elsewhere."""
+    found = np.full(len(records.offsets), -1)
+    entries = reader.within(int(records.offsets[0]), int(records.offsets[-1]) + 1)
+    if len(entries):
+        at = np.minimum(np.searchsorted(entries.offsets, records.offsets), len(entries) - 1)
+        same = entries.offsets[at] == records.offsets
+        found[same] = entries.numbers[at[same]]
+    return found
+
+
+def by_place(records: Records) -> Iterator[tuple[int, Records]]:
+    """The records of each queue."""
+    if not len(records.places):
+        return
+    order = np.argsort(records.places, kind="stable")
+    ordered = records.where(order)
+    borders = np.flatnonzero(np.diff(ordered.places)) + 1
+    for begin, stop in zip([0, *borders.tolist()], [*borders.tolist(), len(order)], strict=True):
+        yield int(ordered.places[begin]), Records(*(each[begin:stop] for each in ordered))
+
+
+def run(simulations: Iterable[Simulation], entries: Entries, places: Sequence[Place], parts: Iterable[tuple[Records, int]]) -> None:
+    """Let all take the records of each segment. `parts`: those, and after which offset dispatching again skips the rest."""
+    all_of_them = list(simulations)
+    for records, skipped in parts:
+        # Queues that are there first: they tell what is of an earlier topic.
+        for place, found in sorted(by_place(records), key=lambda each: not entries.has(places[each[0]])):
+            own, named, elsewhere = entries.of(places[place], found)
+            for each in all_of_them if len(own.offsets) else ():
+                each.take(place, own, named, elsewhere, skipped)
