@@ -286,6 +286,13 @@ DOCTOR = {
             "最新消息之前 {minutes:,} 分钟，除非磁盘将满，broker 会保留文件 {hours:,} 小时。这些消息已丢失：文件被移走，请查找"
         ),
     ),
+    "witness far entries": (
+        (
+            "{queues:,} {queues:queue ends|queues end} with an entry that names a record far after the end of the log at offset "
+            "{offset:,}: the entry is wrong, or all between was lost ({names})"
+        ),
+        "{queues:,} 个队列末尾的条目指向 commitlog 末尾（偏移量 {offset:,}）之后很远的位置：条目有误，或者其间的内容全部丢失（{names}）",
+    ),
     "witness entries past": (
         (
             "at least {messages:,} {messages:message|messages} after the end of the log at offset {offset:,} {messages:is|are} lost: "

@@ -184,6 +184,10 @@ START = {
         "the end of the log is missing ({count:,} {count:message|messages} or more): it would delete what still names {count:it|them}",
         "commitlog 末尾缺失（至少 {count:,} 条消息）：它会删除仍指向这些消息的条目",
     ),
+    "start far entries": (
+        "{count:,} {count:queue ends|queues end} with an entry far after the end of the log: it would remove {count:it|them}",
+        "{count:,} 个队列末尾的条目指向 commitlog 末尾之后很远的位置：它会删除这些条目",
+    ),
     "start unlisted": (
         "queues are gone ({count:,} {count:message|messages} or more): consumers would not get {count:it|them}, and it makes none again",
         "有队列不见了（至少 {count:,} 条消息）：消费者收不到这些消息，它也不会恢复",

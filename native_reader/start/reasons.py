@@ -9,6 +9,7 @@ from typing import NamedTuple
 from native_reader.sentences import Said
 from native_reader.start.lines import Line
 from native_reader.witness.contradiction import (
+    FAR_ENTRIES,
     FIRST_GONE,
     FOREIGN_INDEX,
     FOREIGN_QUEUES,
@@ -89,6 +90,7 @@ KINDS: Mapping[str, Harm] = {
     "large array": Harm.CHANGES,
     "light settings": Harm.CHANGES,
     "unused database": Harm.CHANGES,
+    FAR_ENTRIES: Harm.CHANGES,
     OFFSETS_PAST: Harm.CHANGES,
     NO_OFFSETS: Harm.CHANGES,
     FOREIGN_INDEX: Harm.CHANGES,

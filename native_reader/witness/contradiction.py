@@ -9,7 +9,8 @@ from native_reader.sentences import Said, say
 
 MISNAMED, FOREIGN_SEGMENTS, FOREIGN_QUEUES, NO_RECORD = "misnamed", "foreign segments", "foreign queues", "no record"
 UNLISTED, FOREIGN_TOPICS, FIRST_GONE, PAST_END, OFFSETS_PAST = "unlisted", "foreign topics", "first gone", "past end", "offsets past"
-NO_OFFSETS, OTHER_TAGS, NOT_FILES, FOREIGN_INDEX = "no offsets", "other tags", "not files", "foreign index"
+NO_OFFSETS, OTHER_TAGS, NOT_FILES = "no offsets", "other tags", "not files"
+FOREIGN_INDEX, FAR_ENTRIES = "foreign index", "far entries"
 EFFECTS = (
     MISNAMED,
     FOREIGN_SEGMENTS,
@@ -24,6 +25,7 @@ EFFECTS = (
     OFFSETS_PAST,
     NO_OFFSETS,
     FOREIGN_INDEX,
+    FAR_ENTRIES,
 )
 """The worst first."""
 

@@ -11,7 +11,7 @@ from native_reader.storage.store import PLAIN, StoreFiles, is_live
 from native_reader.storage.strays import offset_in
 from native_reader.text import names_of
 from native_reader.verify.removed import QueueBegin, ran_too_short
-from native_reader.witness.contradiction import FIRST_GONE, PAST_END, Contradiction, contradiction
+from native_reader.witness.contradiction import FAR_ENTRIES, FIRST_GONE, PAST_END, Contradiction, contradiction
 from native_reader.witness.entries import Lookup, Sample, Seen
 
 _MOST = 5
@@ -47,10 +47,13 @@ def after_the_end(store: StoreFiles, end: int, samples: Sequence[Sample]) -> Ite
     if goes_on_unread(store, end):
         return
     past = [sample for sample in samples if sample.newest > end and _counts(sample) and not sample.queue.batch]
-    lost = [sample for sample in past if not _was_discarded(store, sample)]
-    if lost:
-        messages = sum(_after(sample, end) for sample in lost)
-        names = names_of(sorted({sample.queue.topic for sample in lost}), _MOST)
+    lost = {sample: _after(sample, end) for sample in past if not _was_discarded(store, sample)}
+    names = names_of(sorted({sample.queue.topic for sample in lost}), _MOST)
+    # In a lost end, each message has an entry in some queue, so the first one is near the end of what is left.
+    if lost and min(offset for _, offset in lost.values()) - end > max((segment.size for segment in store.segments), default=0):
+        yield contradiction(FAR_ENTRIES, "far entries", len(lost), queues=len(lost), names=names, offset=end)
+    elif lost:
+        messages = sum(count for count, _ in lost.values())
         yield contradiction(PAST_END, "entries past", messages, messages=messages, queues=len(lost), names=names, offset=end)
     elif (by := _checkpoint_past(store, end)) is not None:
         yield contradiction(PAST_END, "checkpoint past", 0, checkpoint=by, offset=end)
@@ -68,15 +71,18 @@ def _was_discarded(store: StoreFiles, sample: Sample) -> bool:
     return any(each in (Seen.AGREES, Seen.OTHER_TAG) for each in seen.values())
 
 
-def _after(sample: Sample, end: int) -> int:
-    """How many entries of a queue name records at or after the end."""
+def _after(sample: Sample, end: int) -> tuple[int, int]:
+    """How many entries of a queue name records at or after the end, and the offset of the first of them."""
     try:
         with QueueReader(sample.queue, IF_DELETED) as reader:
             stop = reader.bound()
             place = reader.first_at(end, 0, stop)
-            return max(0, sample.end - reader.number_at(place)) if place < stop else 0
+            if place >= stop:
+                return 0, end
+            (first,) = reader.slots(reader.number_at(place), reader.number_at(place) + 1)
+            return max(0, sample.end - reader.number_at(place)), int(first["offset"])
     except OSError:
-        return 0
+        return 0, end
 
 
 def _checkpoint_past(store: StoreFiles, end: int) -> int | None:
