@@ -173,3 +173,26 @@ def test_it_says_each_state_with_its_number_and_names_the_message() -> None:
         placed.offset,
     )
     assert row["bytes"] == placed.size
+
+
+def test_messages_after_a_queue_offset_by_state() -> None:
+    """A segment is gone, one tag contradicts its entry, and one record is in no queue: its queue offset is 0."""
+    runs = Runs()
+    for mark, first, stop in (
+        (Mark.QUEUED, 0, 10), (Mark.QUEUED, 10, 20), (Mark.QUEUED, 25, 40), (Mark.OTHER_TAG, 24, 25), (Mark.GAP, 20, 24),
+        (Mark.NOT_DISPATCHED, 40, 42), (Mark.IN_NO_QUEUE, 0, 1), (Mark.EARLIER_TOPIC, 30, 50), (Mark.BEFORE_BEGIN, 0, 1),
+        (Mark.GROUP_OFFSET, 42, 45),
+    ):  # fmt: skip
+        runs.one(mark, ("a", 1), numbers=(first, stop), messages=stop - first, offsets=(first, stop))
+    runs.one(Mark.QUEUED, ("a", 0), numbers=(7, 9), messages=2, offsets=(0, 1))
+    runs.one(Mark.QUEUED, ("b", 0), messages=2, offsets=(2, 3))
+    account = Account.of(joined([runs.batch()]))
+    assert account.after("a", 1, 0) == {"served": 37, "doubtful": 1, "lost": 4, "at least": 3}
+    assert account.after("a", 1, 22) == {"served": 17, "doubtful": 1, "lost": 2, "at least": 3}
+    assert account.after("a", 1, 41) == {"served": 1, "at least": 3}
+    assert account.after("a", 1, 45) == {}
+    assert account.after("a", 0, 8) == {"served": 1}
+    assert account.after("b", 0, 0) is None  # in no order
+    assert account.after("c", 0, 0) is None
+    ranges = [(row["first_queue_offset"], row["last_queue_offset"]) for row in account.table.to_pylist() if row["why"] == "queued"]
+    assert ranges == [(7, 8), (0, 19), (25, 39), (None, None)]
