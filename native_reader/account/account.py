@@ -176,18 +176,20 @@ def _held(batches: Iterable[pa.RecordBatch]) -> pa.Table:
     for batch in batches:
         waiting.append(batch)
         if len(table) + sum(map(len, waiting)) > _MOST:
-            table, waiting = _without_offsets(pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)])), []
+            table, waiting = at_most(pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)]), _MOST), []
     return pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)]).combine_chunks()
 
 
 _SUMS = {"messages": "sum", "bytes": "sum", "first_offset": "min", "last_offset": "max", "first_time": "min", "last_time": "max"}
 
 
-def _without_offsets(table: pa.Table, keys: Sequence[str] = ("topic", "queue_id", "file", "mark")) -> pa.Table:
-    """One run for each queue, mark and file; or for each file and mark, if a corrupt log names too many queues."""
+def at_most(table: pa.Table, most: int, keys: Sequence[str] = ("topic", "queue_id", "file", "mark")) -> pa.Table:
+    """These runs. If they are more, one for each queue, mark and file; or for each file and mark, if a corrupt log names many queues."""
+    if len(table) <= most:
+        return table
     sums = table.group_by(list(keys), use_threads=False).aggregate(list(_SUMS.items()))
-    if len(sums) > _MOST // 2 and "topic" in keys:
-        return _without_offsets(table, ("file", "mark"))
+    if len(sums) > most // 2 and "topic" in keys:
+        return at_most(table, most, ("file", "mark"))
     found = {name: sums[name] for name in keys} | {name: sums[f"{name}_{how}"] for name, how in _SUMS.items()}
     found |= {name: pa.repeat(pa.scalar(value, pa.int64()), len(sums)) for name, value in (("first", -1), ("stop", -1), ("tag", NO_TAG))}
     return pa.table({field.name: found.get(field.name, pa.nulls(len(sums), field.type)) for field in RUNS}, RUNS)

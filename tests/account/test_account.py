@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from support.stores import Files, in_memory
 from support.verified import healthy
 
 import native_reader as nr
-from native_reader.account.account import Account, joined, merged, without
+from native_reader.account.account import Account, at_most, joined, merged, without
 from native_reader.account.runs import Named, Runs
 from native_reader.account.states import Mark
 from native_reader.testing.logs import CommitLog
@@ -131,6 +132,19 @@ def test_more_runs_than_are_held_are_still_counted(most: int, monkeypatch: pytes
     monkeypatch.setattr("native_reader.account.account._MOST", most)
     account = account_of(files)
     assert {state: count for state, count in account.messages.items() if count} == expected
+
+
+def test_what_one_task_of_a_cluster_returns_has_a_bound() -> None:
+    """A segment of lies can have a run for each record. Of each queue and state one is left, or one of each state."""
+    runs = Runs()
+    for number in range(40):
+        mark = Mark.ENTRY if number % 2 else Mark.QUEUED
+        runs.one(mark, (f"T{number % 4}", 0), numbers=(number * 9, number * 9 + 1), messages=1, size=100)
+    table = pa.Table.from_batches([runs.batch()])
+    assert at_most(table, 40) is table
+    assert [len(at_most(table, most)) for most in (39, 8, 5)] == [4, 4, 2]
+    for most in (39, 5):
+        assert Account.of(joined(at_most(table, most).to_batches())).messages == {"served": 20, "lost": 20}
 
 
 def test_a_queue_of_very_many_runs_takes_seconds() -> None:
