@@ -129,12 +129,11 @@ class Account:
     @cached_property
     def _by_place(self) -> pa.Table:
         names = ("topic", "queue_id", "state", "why", "messages", "first_queue_offset", "last_queue_offset")
-        table = self.table.select(names).filter(pc.is_valid(self.table["topic"]))
-        return table.sort_by([("topic", "ascending"), ("queue_id", "ascending")])
+        return self.table.select(names).filter(pc.is_valid(self.table["topic"]))
 
     @cached_property
     def _places(self) -> dict[Place, Range]:
-        """Which rows of these each queue has."""
+        """Which rows of these each queue has. `joined` makes those of one queue after those of another."""
         places = zip(self._by_place["topic"].to_pylist(), self._by_place["queue_id"].to_pylist(), strict=True)
         counts = {place: sum(1 for _ in rows) for place, rows in groupby(places)}
         return dict(zip(counts, pairwise(accumulate(counts.values(), initial=0)), strict=True))

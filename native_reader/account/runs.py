@@ -30,7 +30,7 @@ class Named(NamedTuple):
     numbers: Numbers
     counts: Numbers
     offsets: Numbers
-    sizes: Numbers
+    sizes: Numbers | NDArray[np.int32]
     tags: Numbers | None = None
 
     def where(self, which: Mask | Index) -> Named:
@@ -47,7 +47,7 @@ class Runs:
         self._single: list[tuple[object, ...]] = []
         self._rows = 0
 
-    def records(self, marks: NDArray[np.int8], place: Index, names: Sequence[Place], found: Named, times: Numbers) -> None:
+    def records(self, marks: NDArray[np.int8], place: NDArray[np.int32], names: Sequence[Place], found: Named, times: Numbers) -> None:
         """Add whole records. `place`: which of `names` each has."""
         if len(marks):
             self._add(marks, place, names, found, times)
@@ -55,7 +55,7 @@ class Runs:
     def entries(self, mark: Mark, place: Place, found: Named) -> None:
         """Add entries of one queue whose records are not there."""
         if count := len(found.numbers):
-            self._add(np.full(count, int(mark)), np.zeros(count, np.intp), [place], found, np.full(count, -1, np.int64))
+            self._add(np.full(count, int(mark)), np.zeros(count, np.int32), [place], found, np.full(count, -1, np.int64))
 
     def one(
         self, mark: Mark, place: Place | None = None, *, numbers: tuple[int, int] = (-1, -1), messages: int = 0, size: int = 0,
@@ -94,7 +94,9 @@ class Runs:
             return None
         return pa.Table.from_batches(self._batches, SCHEMA).combine_chunks().to_batches()[0]
 
-    def _add(self, marks: Numbers, place: Index, names: Sequence[Place], found: Named, times: Numbers) -> None:
+    def _add(
+        self, marks: Numbers | NDArray[np.int8], place: NDArray[np.int32], names: Sequence[Place], found: Named, times: Numbers
+    ) -> None:
         """Sort by queue, and make a run of what follows each other."""
         # numpy sorts numbers of 16 bits ten times as fast as wider ones. In a log, the offsets of each queue ascend already.
         order = np.argsort(place.astype(np.int16) if len(names) < 1 << 15 else place, kind="stable")

@@ -199,7 +199,9 @@ def test_messages_after_a_queue_offset_by_state() -> None:
     ):  # fmt: skip
         runs.one(mark, ("a", 1), numbers=(first, stop), messages=stop - first, offsets=(first, stop))
     runs.one(Mark.QUEUED, ("a", 0), numbers=(7, 9), messages=2, offsets=(0, 1))
-    runs.one(Mark.QUEUED, ("b", 0), messages=2, offsets=(2, 3))
+    for _ in range(2):
+        runs.one(Mark.QUEUED, ("b", 0), messages=2, offsets=(2, 3))
+    runs.one(Mark.QUEUED, ("b", 0), numbers=(0, 3), messages=3, offsets=(4, 5))
     account = Account.of(joined([runs.batch()]))
     assert account.after("a", 1, 0) == {"served": 37, "doubtful": 1, "lost": 4, "at least": 3}
     assert account.after("a", 1, 22) == {"served": 17, "doubtful": 1, "lost": 2, "at least": 3}
@@ -209,4 +211,5 @@ def test_messages_after_a_queue_offset_by_state() -> None:
     assert account.after("b", 0, 0) is None  # in no order
     assert account.after("c", 0, 0) is None
     ranges = [(row["first_queue_offset"], row["last_queue_offset"]) for row in account.table.to_pylist() if row["why"] == "queued"]
-    assert ranges == [(7, 8), (0, 19), (25, 39), (None, None)]
+    assert ranges == [(7, 8), (0, 19), (25, 39), (None, None), (0, 2)]
+    assert [row["messages"] for row in account.table.to_pylist() if row["topic"] == "b"] == [4, 3]

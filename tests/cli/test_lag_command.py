@@ -125,6 +125,14 @@ def test_a_doubt_counts_after_the_offset_of_the_group_only(tmp_path: Path) -> No
     assert [(row["group"], row["lag"], row["served"], row["doubtful"]) for row in rows] == [("before", 15, 14, 1), ("after", 14, 14, 0)]
 
 
+def test_what_only_a_group_ahead_of_the_queue_shows_is_lost_to_those_behind(tmp_path: Path) -> None:
+    _, files = healthy(60)
+    files[OFFSETS] = fastjson({"offsetTable": {"T0@ahead": {0: 23}, "T0@behind": {0: 15}}}).encode()
+    ended = run("lag", on_disk(tmp_path, files) / "store", "--verify", "--json", "--all")
+    found = {row["group"]: (row["lag"], row["served"], row["lost"]) for row in ended.rows}
+    assert (ended.code, found) == (1, {"ahead": (0, 0, 0), "behind": (5, 5, 3)})
+
+
 def test_the_states_of_a_light_queue_are_not_told(tmp_path: Path) -> None:
     _, files = healthy(60)
     files |= {name.replace("/T1/", "/%LMQ%x/"): content for name, content in files.items() if "/consumequeue/T1/" in name}
