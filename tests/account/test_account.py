@@ -13,14 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import sampled
 from support.plain_account import entries_in, plain_account, records_in
-from support.stores import Files, in_memory
-from support.verified import healthy
+from support.queued_stores import dispatched, numbered
+from support.stores import Files, files_of, in_memory, log_of, message
+from support.verified import TOPICS, beside, healthy
 
 import native_reader as nr
 from native_reader.account.account import Account, at_most, joined, merged, without
 from native_reader.account.runs import Named, Runs
 from native_reader.account.states import Mark
 from native_reader.testing.logs import CommitLog
+from native_reader.testing.records import INNER_BATCH, InnerMessage, pack_inner, pack_properties
 
 LOG, WHOLE = healthy(60)
 SEGMENTS = sorted(name for name in WHOLE if name.startswith("store/commitlog/"))
@@ -187,6 +189,28 @@ def test_it_says_each_state_with_its_number_and_names_the_message() -> None:
         placed.offset,
     )
     assert row["bytes"] == placed.size
+
+
+def test_lost_messages_with_other_tags_are_other_rows() -> None:
+    runs, numbers = Runs(), np.arange(6)
+    runs.entries(Mark.ENTRY, ("T", 0), Named(numbers, np.ones(6, np.int64), numbers * 100, np.full(6, 100), np.array([7, 7, 8, 8, 8, 7])))
+    rows = Account.of(joined([runs.batch()])).table.to_pylist()
+    assert [(row["messages"], row["tag_hash"]) for row in rows] == [(2, 7), (3, 8), (1, 7)]
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_a_batch_counts_as_its_messages(units: int) -> None:
+    body = pack_inner([InnerMessage(body=b"x")] * units)
+    batches = [
+        message(number, topic="T0", body=body, sys_flag=INNER_BATCH, properties=pack_properties({"INNER_NUM": str(units)}))
+        for number in range(5)
+    ]
+    log = log_of(numbered(batches))
+    settings = {TOPICS: b'{"topicConfigTable":{"T0":{"topicName":"T0","attributes":{"+queue.type":"BatchCQ"}}}}'}
+    account = account_of(files_of(log) | dispatched(log.placed) | beside(log) | settings)
+    assert account.messages == {"served": 5 * units}
+    (row,) = account.table.to_pylist()
+    assert (row["first_queue_offset"], row["last_queue_offset"]) == (0, 5 * units - 1)
 
 
 def test_messages_after_a_queue_offset_by_state() -> None:
