@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from native_reader.account.account import Account, joined
+from native_reader.account.account import Account, at_most, joined
 from native_reader.account.runs import SCHEMA
 from native_reader.tables.account import ACCOUNT, OF_PARTS
 from rmqstore_spark.options import in_sparks_words
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _PART = "part"
 _DDL = {pa.string(): "string", pa.int32(): "int", pa.int64(): "bigint"}
 _OF_RUNS = ", ".join(f"{field.name} {_DDL[field.type]}" for field in SCHEMA)
+_MOST_OF_PART = 1 << 17
+"""Runs of one part, 20 MB, so that the driver can hold those of all. If a corrupt segment has more, its offsets are not told."""
 _OF_ONE_PART = replace(ACCOUNT, columns=OF_PARTS, merged=None)
 
 
@@ -43,6 +45,7 @@ def _reading(request: LoadRequest, planned_on: str) -> Callable[[Iterator[pa.Rec
             for part in batch.column(_PART).to_pylist():
                 request.connect()
                 with in_sparks_words(planned_on):
-                    yield from _OF_ONE_PART.read(pickle.loads(part), request.projection)
+                    runs = pa.Table.from_batches(_OF_ONE_PART.read(pickle.loads(part), request.projection), SCHEMA)
+                yield from at_most(runs, _MOST_OF_PART).to_batches()
 
     return read

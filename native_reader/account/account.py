@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate, groupby
+from functools import cached_property, partial
+from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from native_reader.account.runs import NO_TAG, Place
 from native_reader.account.runs import SCHEMA as RUNS
-from native_reader.account.states import AS_WANTED, AT_LEAST, LOST, NOT_READ, STATE_OF, STATES, Mark, why
+from native_reader.account.states import AS_WANTED, AT_LEAST, DELETED, EXPIRED, LOST, NOT_READ, STATE_OF, STATES, Mark, why
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.record import SMALLEST_RECORD
 from native_reader.sentences import Said, say
@@ -106,6 +106,38 @@ class Account:
         """The rows of messages that are not where a broker left them."""
         return self.table.filter(pc.invert(pc.is_in(self.table["state"], pa.array(sorted(AS_WANTED)))))
 
+    def after(self, topic: str, queue_id: int, queue_offset: int) -> dict[str, int] | None:
+        """How many messages of a queue are in which state, from that queue offset on. None if the account does not tell.
+
+        It tells nothing of light queues, and of queues whose offsets are in no order. What a broker deleted itself, and records that no
+        queue gets, are left out.
+        """
+        begin, stop = self._places.get((topic, queue_id), (0, 0))
+        if begin == stop:
+            return None
+        found = dict[str, int]()
+        for row in self._by_place.slice(begin, stop - begin).to_pylist():
+            if row["state"] in (DELETED, EXPIRED) or row["why"] == why(Mark.IN_NO_QUEUE):
+                continue
+            if row["first_queue_offset"] is None:
+                return None
+            left = row["last_queue_offset"] + 1 - max(row["first_queue_offset"], queue_offset)
+            if (count := min(row["messages"], left)) > 0:
+                found[row["state"]] = found.get(row["state"], 0) + count
+        return found
+
+    @cached_property
+    def _by_place(self) -> pa.Table:
+        names = ("topic", "queue_id", "state", "why", "messages", "first_queue_offset", "last_queue_offset")
+        return self.table.select(names).filter(pc.is_valid(self.table["topic"]))
+
+    @cached_property
+    def _places(self) -> dict[Place, Range]:
+        """Which rows of these each queue has. `joined` makes those of one queue after those of another."""
+        places = zip(self._by_place["topic"].to_pylist(), self._by_place["queue_id"].to_pylist(), strict=True)
+        counts = {place: sum(1 for _ in rows) for place, rows in groupby(places)}
+        return dict(zip(counts, pairwise(accumulate(counts.values(), initial=0)), strict=True))
+
     @property
     def said(self) -> Said:
         """How many messages are in which state."""
@@ -118,7 +150,7 @@ class Account:
 
 
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The account: a row for each queue and state as a broker left it, and one for each run of other messages."""
+    """The account: a row for each range of queue offsets that is in one state."""
     table = _held(batches)
     if not len(table):
         return
@@ -143,18 +175,20 @@ def _held(batches: Iterable[pa.RecordBatch]) -> pa.Table:
     for batch in batches:
         waiting.append(batch)
         if len(table) + sum(map(len, waiting)) > _MOST:
-            table, waiting = _without_offsets(pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)])), []
+            table, waiting = at_most(pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)]), _MOST), []
     return pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)]).combine_chunks()
 
 
 _SUMS = {"messages": "sum", "bytes": "sum", "first_offset": "min", "last_offset": "max", "first_time": "min", "last_time": "max"}
 
 
-def _without_offsets(table: pa.Table, keys: Sequence[str] = ("topic", "queue_id", "file", "mark")) -> pa.Table:
-    """One run for each queue, mark and file; or for each file and mark, if a corrupt log names too many queues."""
+def at_most(table: pa.Table, most: int, keys: Sequence[str] = ("topic", "queue_id", "file", "mark")) -> pa.Table:
+    """These runs. If they are more, one for each queue, mark and file; or for each file and mark, if a corrupt log names many queues."""
+    if len(table) <= most:
+        return table
     sums = table.group_by(list(keys), use_threads=False).aggregate(list(_SUMS.items()))
-    if len(sums) > _MOST // 2 and "topic" in keys:
-        return _without_offsets(table, ("file", "mark"))
+    if len(sums) > most // 2 and "topic" in keys:
+        return at_most(table, most, ("file", "mark"))
     found = {name: sums[name] for name in keys} | {name: sums[f"{name}_{how}"] for name, how in _SUMS.items()}
     found |= {name: pa.repeat(pa.scalar(value, pa.int64()), len(sums)) for name, value in (("first", -1), ("stop", -1), ("tag", NO_TAG))}
     return pa.table({field.name: found.get(field.name, pa.nulls(len(sums), field.type)) for field in RUNS}, RUNS)
@@ -211,7 +245,7 @@ class _Queue:
         for mark, runs in self._by_mark.items():
             if mark == Mark.WRONG_ENTRY or mark in _CLAIMS:
                 continue
-            yield from ((self._row(mark, run) for run in runs) if STATE_OF[mark] not in AS_WANTED else [self._sum(mark, runs)])
+            yield from map(partial(self._row, mark), runs if STATE_OF[mark] not in AS_WANTED else _in_ranges(runs))
         for mark in _CLAIMS:
             yield from self._claimed(mark)
         yield from self._holes()
@@ -244,11 +278,6 @@ class _Queue:
         (_, low), (_, high) = self._around(start, stop)
         return self._bare.between(low, high) // SMALLEST_RECORD
 
-    def _sum(self, mark: Mark, runs: list[Run]) -> Row:
-        least, most = ("first", "first_offset", "first_time"), ("stop", "last_offset", "last_time")
-        found = {name: min(run[name] for run in runs) for name in least} | {name: max(run[name] for run in runs) for name in most}
-        return self._row(mark, found | {name: sum(run[name] for run in runs) for name in ("messages", "bytes")} | {"tag": NO_TAG})
-
     def _row(self, mark: Mark, run: Run) -> Row:
         times = run["first_time"], run["last_time"]
         if mark > Mark.CHECKSUM and run["first"] >= 0:
@@ -260,6 +289,23 @@ class _Queue:
         """Time and offset of the last record before these queue offsets, which no record has, and of the first one after them."""
         before, after = (bisect_left(self._present, number, key=itemgetter("first")) for number in (start, stop))
         return self._latest[before], self._earliest[after]
+
+
+_LEASTS, _MOSTS, _ADDED = ("first", "first_offset", "first_time"), ("stop", "last_offset", "last_time"), ("messages", "bytes")
+
+
+def _in_ranges(runs: list[Run]) -> Iterator[Run]:
+    """The runs as sums, one for each range of queue offsets without a hole, and one for those in no order."""
+    found = dict[str, int]()
+    for run in sorted(runs, key=itemgetter("first")):
+        if found and (run["first"] <= found["stop"] if found["first"] >= 0 else run["first"] < 0):
+            found |= {name: min(found[name], run[name]) for name in _LEASTS} | {name: max(found[name], run[name]) for name in _MOSTS}
+            found |= {name: found[name] + run[name] for name in _ADDED}
+            continue
+        if found:
+            yield found
+        found = run | {"tag": NO_TAG}
+    yield found
 
 
 def _most(one: Range, other: Range) -> Range:

@@ -30,7 +30,7 @@ class Named(NamedTuple):
     numbers: Numbers
     counts: Numbers
     offsets: Numbers
-    sizes: Numbers
+    sizes: Numbers | NDArray[np.int32]
     tags: Numbers | None = None
 
     def where(self, which: Mask | Index) -> Named:
@@ -47,15 +47,15 @@ class Runs:
         self._single: list[tuple[object, ...]] = []
         self._rows = 0
 
-    def records(self, marks: NDArray[np.int8], place: Index, names: Sequence[Place], found: Named, times: Numbers) -> None:
+    def records(self, marks: NDArray[np.int8], place: NDArray[np.int32], names: Sequence[Place], found: Named, times: Numbers) -> None:
         """Add whole records. `place`: which of `names` each has."""
         if len(marks):
-            self._add(marks.astype(np.int64), place, names, found, times)
+            self._add(marks, place, names, found, times)
 
     def entries(self, mark: Mark, place: Place, found: Named) -> None:
         """Add entries of one queue whose records are not there."""
         if count := len(found.numbers):
-            self._add(np.full(count, int(mark)), np.zeros(count, np.intp), [place], found, np.full(count, -1, np.int64))
+            self._add(np.full(count, int(mark)), np.zeros(count, np.int32), [place], found, np.full(count, -1, np.int64))
 
     def one(
         self, mark: Mark, place: Place | None = None, *, numbers: tuple[int, int] = (-1, -1), messages: int = 0, size: int = 0,
@@ -94,36 +94,47 @@ class Runs:
             return None
         return pa.Table.from_batches(self._batches, SCHEMA).combine_chunks().to_batches()[0]
 
-    def _add(self, marks: Numbers, place: Index, names: Sequence[Place], found: Named, times: Numbers) -> None:
+    def _add(
+        self, marks: Numbers | NDArray[np.int8], place: NDArray[np.int32], names: Sequence[Place], found: Named, times: Numbers
+    ) -> None:
         """Sort by queue, and make a run of what follows each other."""
         # numpy sorts numbers of 16 bits ten times as fast as wider ones. In a log, the offsets of each queue ascend already.
         order = np.argsort(place.astype(np.int16) if len(names) < 1 << 15 else place, kind="stable")
         marks, place = marks[order], place[order]
         numbers, counts, offsets, sizes = (each[order] for each in found[:4])
-        times, tags = times[order], np.full(len(order), NO_TAG) if found.tags is None else found.tags[order]
+        times, stops = times[order], numbers + counts
         begins = place[1:] != place[:-1]
-        begins |= (marks[1:] != marks[:-1]) | (tags[1:] != tags[:-1])
+        begins |= marks[1:] != marks[:-1]
+        if found.tags is not None:
+            tags = found.tags[order]
+            begins |= tags[1:] != tags[:-1]
         if self._rows < _MOST:
-            begins |= numbers[1:] != (numbers + counts)[:-1]
+            begins |= numbers[1:] != stops[:-1]
         firsts = np.flatnonzero(np.append(True, begins))
         lasts = np.append(firsts[1:], len(marks)) - 1
-        is_one = (numbers + counts)[lasts] - numbers[firsts] == np.add.reduceat(counts, firsts)
+        messages = np.add.reduceat(counts, firsts)
+        is_one = stops[lasts] - numbers[firsts] == messages
         self._rows += len(firsts)
         values = {
             "mark": marks[firsts],
             "first": np.where(is_one, numbers[firsts], -1),
-            "stop": np.where(is_one, (numbers + counts)[lasts], -1),
-            "messages": np.add.reduceat(counts, firsts),
-            "bytes": np.add.reduceat(sizes.astype(np.int64), firsts),
+            "stop": np.where(is_one, stops[lasts], -1),
+            "messages": messages,
+            "bytes": np.add.reduceat(sizes, firsts, dtype=np.int64),
             "first_offset": np.minimum.reduceat(offsets, firsts),
             "last_offset": np.maximum.reduceat(offsets, firsts),
             "first_time": np.minimum.reduceat(times, firsts),
             "last_time": np.maximum.reduceat(times, firsts),
-            "tag": tags[firsts],
+            "tag": np.full(len(firsts), NO_TAG) if found.tags is None else tags[firsts],
         }
         used = np.unique(place[firsts])
         whose = np.searchsorted(used, place[firsts])
         topics = pa.array([names[each][0] for each in used.tolist()], pa.string()).take(pa.array(whose))
         queues = pa.array([names[each][1] for each in used.tolist()], pa.int32()).take(pa.array(whose))
-        arrays = [topics, queues, pa.nulls(len(firsts), pa.string()), *(pa.array(values[name], pa.int64()) for name in NUMBERS)]
+        arrays = [
+            topics,
+            queues,
+            pa.nulls(len(firsts), pa.string()),
+            *(pa.array(values[name].astype(np.int64, copy=False)) for name in NUMBERS),
+        ]
         self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))

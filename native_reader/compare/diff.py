@@ -10,6 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from native_reader.account.account import Account
+from native_reader.account.states import Mark, why
+from native_reader.broker.unread import unread_parts
 from native_reader.compare.lacking import (
     MISSING,
     NAMES,
@@ -26,19 +29,22 @@ from native_reader.compare.lacking import (
 )
 from native_reader.errors import UseError
 from native_reader.frames.lazy import Lazy
-from native_reader.lazy import Scan
-from native_reader.options import LENIENT, MessageOptions
+from native_reader.lazy import Scan, TableScan, Verification
+from native_reader.options import LENIENT, TABLE_OPTIONS, MessageOptions
 from native_reader.plan.ways import SCAN
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, say
 from native_reader.storage.store import StoreFiles
+from native_reader.tables.findings import FINDINGS
 from native_reader.text import size_of
+
+_OF_ROWS = ("columns", "where", "time_zone")
 
 
 class Diff(Lazy):
     """The messages that only one of two stores has, one row each. It reads when it is used; a second use reads again.
 
-    `counts`, `parted_at`, `is_same` and `lines` are about the last use: read the rows first.
+    `counts`, `parted_at`, `is_same`, `accounts`, `is_clean` and `lines` are about the last use: read the rows first.
 
     Examples:
         >>> found = rmqstore.diff("store", "damaged")
@@ -56,6 +62,9 @@ class Diff(Lazy):
         self._overlap: Overlap | None = None
         self._spans: list[Span] = []
         self._counts: Counter[tuple[str, str]] = Counter()
+        self._accounts: tuple[Account, ...] = ()
+        of_whole_stores = {name: value for name, value in options.items() if name in TABLE_OPTIONS and name not in _OF_ROWS}
+        self._of_check = MessageOptions(**of_whole_stores)
 
     @property
     def schema(self) -> pa.Schema:
@@ -65,16 +74,19 @@ class Diff(Lazy):
     def __repr__(self) -> str:
         one, other = (store.uri for store in self._stores)
         read = "Not read yet" if self._overlap is None else f"{self._counts.total():,} differences"
-        return f"<Diff {one} and {other}: {read}. Next: .to_table(), .to_batches(), then .lines(), .counts, .parted_at, .is_same>"
+        return f"<Diff {one} and {other}: {read}. Next: .to_table(), .to_batches(), then .lines(), .counts, .parted_at, .is_clean>"
 
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Read both logs, side by side, then again from their first difference on. Bodies are checked by their checksums.
+        """Check each store, read both logs side by side, then again from their first difference on.
+
+        If only heads are compared, the stores are not checked.
 
         Args:
             jobs: How many parts of each log are read in parallel.
-            progress: As for `Scan.to_batches`; it shows how far the first log is read.
+            progress: As for `Scan.to_batches`; it shows how far each check is, then how far the first log is read.
         """
         self._overlap, self._counts = None, Counter()
+        self._accounts = () if self._heads else tuple(self._account(store, jobs, progress) for store in self._stores)
         scans = [self._scan(store, READ if self._heads else READ_WHOLE) for store in self._stores]
         self._spans = [Span(store.min_offset, _end_of(scan)) for store, scan in zip(self._stores, scans, strict=True)]
         overlap = Overlap.of(steps(scans[0].schema, *_read(scans, jobs, progress)))
@@ -82,6 +94,12 @@ class Diff(Lazy):
             self._counts.update(zip(batch["only_in"].to_pylist(), batch["difference"].to_pylist(), strict=True))
             yield batch
         self._overlap = overlap
+
+    def _account(self, store: StoreFiles, jobs: int, progress: Watch) -> Account:
+        check = Verification((store,), TableScan(FINDINGS, (store,), self._of_check))
+        for _ in check.to_batches(jobs, progress):
+            pass
+        return check.account
 
     def _lacking(self, overlap: Overlap, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
         if overlap.differ_from is None:
@@ -122,6 +140,21 @@ class Diff(Lazy):
         """Whether neither store has a message that the other lacks."""
         return not self.counts
 
+    @property
+    def accounts(self) -> tuple[Account, ...]:
+        """In which state the messages of each store are, all of them, whatever is compared. Empty if only heads are compared."""
+        self._read()
+        return self._accounts
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the stores are the same, and each message of both is where a broker left it; of heads: whether all was read.
+
+        A log that was copied alone has no queues that could name its messages.
+        """
+        is_whole = all(map(_is_whole, self._stores, self.accounts)) if self.accounts else not any(map(_unread, self._stores))
+        return self.is_same and is_whole
+
     def lines(self, language: str = ENGLISH) -> Iterator[str]:
         """What was found, in a few lines.
 
@@ -133,8 +166,13 @@ class Diff(Lazy):
     def said(self) -> Iterator[Said]:
         """The same, without its words."""
         overlap = self._read()
-        for name, store, span in zip(NAMES, self._stores, self._spans, strict=True):
+        for place, (name, store, span) in enumerate(zip(NAMES, self._stores, self._spans, strict=True)):
             yield say("side", name=name, store=store.uri, begin=span.begin, end=span.end)
+            if self._accounts:
+                kind = "log of side" if _is_log_alone(store) else "states of side"
+                yield say(kind, name=name, states=self._accounts[place].said)
+            else:
+                yield from (say("side not read", name=name, what=each) for each in _unread(store))
         if overlap.records:
             yield say("shared", records=overlap.records, size=size_of(overlap.size))
         if overlap.until is None and all(overlap.after):
@@ -145,13 +183,30 @@ class Diff(Lazy):
             yield say("only", count=count, name=name, difference=say(f"only {difference}"))
         if self._heads:
             yield say("heads compared")
-        if self.is_same:
+        if self.is_clean:
             yield say("no differences of heads" if self._heads else "no differences")
+        elif self.is_same:
+            yield say("same but not whole")
 
     def _read(self) -> Overlap:
         if self._overlap is None:
             raise UseError("a Diff counts what was read. Read all rows first, with .to_table() or .to_batches()")
         return self._overlap
+
+
+def _is_log_alone(store: StoreFiles) -> bool:
+    return not (store.queues or store.databases or store.config)
+
+
+def _is_whole(store: StoreFiles, account: Account) -> bool:
+    if _is_log_alone(store):
+        return all(row["why"] == why(Mark.NO_QUEUE) for row in account.faults.to_pylist())
+    return account.is_whole
+
+
+def _unread(store: StoreFiles) -> list[Said]:
+    """What no read looks at, and is no copy."""
+    return [each.why for each in unread_parts(store) if each.is_loss]
 
 
 def _end_of(scan: Scan) -> int:

@@ -143,6 +143,9 @@ VERIFY = {
 
 DIFF = {
     "side": ("{name}: {store}, offsets {begin:,} to {end:,}", "{name}：{store}，偏移量 {begin:,} 至 {end:,}"),
+    "states of side": ("messages of {name}: {states}", "{name} 的消息：{states}"),
+    "log of side": ("{name} is a log without queues: {states}", "{name} 只有 commitlog，没有队列：{states}"),
+    "side not read": ("warning: not all of {name} was read: {what}", "警告：{name} 没有全部读取：{what}"),
     "shared": (
         "{records:,} {records:record|records} ({size}) are equal, at the same offsets",
         "{records:,} 条记录（{size}）相同，且偏移量相同",
@@ -159,10 +162,14 @@ DIFF = {
         "no differences in what was compared: heads, tags, unique keys, and bodies by their checksums",
         "比对的内容没有差异：记录头、tag、消息 ID 和消息体的校验和",
     ),
+    "same but not whole": (
+        "no differences in what was compared. But not all messages of both stores are as a broker left them, or not all was read",
+        "比对的内容没有差异。但两个存储的消息并非都完好可读，或有内容未读取",
+    ),
     "no differences of heads": ("no differences in the heads", "记录头没有差异"),
     "heads compared": (
-        "heads compared: bodies were not checked against their checksums",
-        "只比对了记录头：没有按校验和检查消息体",
+        "heads compared: bodies were not checked against their checksums, and the states of messages were not counted",
+        "只比对了记录头：没有按校验和检查消息体，也没有统计消息状态",
     ),
     "only": ("{count:,} {count:message is|messages are} only in {name}: {difference}", "{count:,} 条消息仅在 {name} 中：{difference}"),
     "only older": ("older than the other log", "早于另一份日志"),

@@ -59,7 +59,9 @@ class RangeStates:
         self._marks = np.full(len(facts), Mark.QUEUED, np.int8)
         self._marks[facts.queue == NO_ENTRY] = Mark.IN_NO_QUEUE
         self._numbers = facts.queue_offset.copy()
-        self._counts = np.where((facts.kind == IN_BATCH) & (facts.count > 0), facts.count, 1).astype(np.int64)
+        self._counts = np.ones(len(facts), np.int64)
+        if len(batches := np.flatnonzero(facts.kind == IN_BATCH)):
+            self._counts[batches] = np.maximum(facts.count[batches], 1)
         self._others = []
 
     def mark(self, rows: Index, mark: Mark) -> None:
@@ -136,6 +138,9 @@ class RangeStates:
 
     def end(self, facts: RecordFacts, places: list[Place]) -> None:
         """The range is compared: add its records to the account."""
-        kept = np.flatnonzero(self._counts)
-        found = Named(self._numbers[kept], self._counts[kept], facts.offset[kept], facts.size[kept].astype(np.int64))
-        self._runs.records(self._marks[kept], facts.place[kept].astype(np.intp), places, found, facts.time[kept])
+        found, time = Named(self._numbers, self._counts, facts.offset, facts.size), facts.time
+        marks, place = self._marks, facts.place
+        if not self._counts.all():  # some count where the entry of another queue is
+            kept = np.flatnonzero(self._counts)
+            found, time, marks, place = found.where(kept), time[kept], marks[kept], place[kept]
+        self._runs.records(marks, place, places, found, time)

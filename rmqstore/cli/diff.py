@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, FILTERS, READING, SUMMARY, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, FILTERS, LANGUAGE, READING, SUMMARY, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, ColumnLook, Output
 from rmqstore.cli.stat import keyed, minute_of
-from rmqstore.cli.stderr import bar, clear, note, warnings
+from rmqstore.cli.stderr import bar, clear, note, warnings_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,9 @@ HELP = """Compare two stores: what has one of them that the other lacks? For sla
   parted   from after the point where the logs part, and the other log has no message with that unique key
 
 Logs that share offsets are compared record by record: head, tags, unique key, and the body by its checksum. A body that is damaged is
-missing. --heads compares the heads only, which is faster. Both logs are read once, and again from the first difference on. The exit code
-is 1 if there are differences, or if a log is damaged.
+missing. Each store is also checked, and the states of its messages are counted: two stores can lack the same. --heads compares the
+heads only, which is faster: stores are not checked. The exit code is 1 if there are differences, if a message of a store is lost,
+doubtful, unreachable or not read, or if a log is damaged.
 """
 EPILOG = """\b
 Examples:
@@ -47,24 +48,24 @@ _MOST_GROUPS = 1_000_000
 @click.option("--by", multiple=True, type=click.Choice(_BY), default=("topic",), help="Group by this.  [default: topic]")
 @click.option("--each", is_flag=True, help="Print each message instead.")
 @click.option("--heads", is_flag=True, help="Compare only heads: bodies are not checked.")
-@takes((click.argument("paths", metavar="A B", nargs=-1, type=click.Path()),), FILTERS, SUMMARY, WHERE, AS_JSON, READING)
-def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool) -> int:
+@takes((click.argument("paths", metavar="A B", nargs=-1, type=click.Path()),), FILTERS, SUMMARY, WHERE, LANGUAGE, AS_JSON, READING)
+def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool, lang: str) -> int:
     if len(asked.paths) != 2:
         raise click.UsageError("A comparison needs two stores: rmqstore diff A B.", click.get_current_context())
     import native_reader
 
     output = Output(json=asked.as_json, zone=asked.zone)
-    with warnings() as warned:
+    with warnings_in(lang) as warned:
         found = native_reader.diff(*(replace(asked, paths=(path,)).open() for path in asked.paths), heads=heads, **asked.values())
-        batches = found.to_batches(asked.jobs, bar("comparing", "listing"))
+        batches = found.to_batches(asked.jobs, bar(*(() if heads else ("checking a", "checking b")), "comparing", "listing"))
         if each:
             output.batches(found.schema, batches, less=("body_crc", "inner_index", "uniq_key"))
         else:
             _print_groups(output, batches, tuple(dict.fromkeys(by)))
         clear()
-    for line in found.lines():
+    for line in found.lines(lang):
         note(line)
-    return CLEAN if found.is_same and not warned.has_loss else FOUND
+    return CLEAN if found.is_clean and not warned.has_loss else FOUND
 
 
 def _print_groups(output: Output, batches: Iterator[pa.RecordBatch], by: tuple[str, ...]) -> None:

@@ -7,19 +7,22 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import sampled
 from support.plain_account import entries_in, plain_account, records_in
-from support.stores import Files, in_memory
-from support.verified import healthy
+from support.queued_stores import dispatched, numbered
+from support.stores import Files, files_of, in_memory, log_of, message
+from support.verified import TOPICS, beside, healthy
 
 import native_reader as nr
-from native_reader.account.account import Account, joined, merged, without
+from native_reader.account.account import Account, at_most, joined, merged, without
 from native_reader.account.runs import Named, Runs
 from native_reader.account.states import Mark
 from native_reader.testing.logs import CommitLog
+from native_reader.testing.records import INNER_BATCH, InnerMessage, pack_inner, pack_properties
 
 LOG, WHOLE = healthy(60)
 SEGMENTS = sorted(name for name in WHOLE if name.startswith("store/commitlog/"))
@@ -133,6 +136,19 @@ def test_more_runs_than_are_held_are_still_counted(most: int, monkeypatch: pytes
     assert {state: count for state, count in account.messages.items() if count} == expected
 
 
+def test_what_one_task_of_a_cluster_returns_has_a_bound() -> None:
+    """A segment of lies can have a run for each record. Of each queue and state one is left, or one of each state."""
+    runs = Runs()
+    for number in range(40):
+        mark = Mark.ENTRY if number % 2 else Mark.QUEUED
+        runs.one(mark, (f"T{number % 4}", 0), numbers=(number * 9, number * 9 + 1), messages=1, size=100)
+    table = pa.Table.from_batches([runs.batch()])
+    assert at_most(table, 40) is table
+    assert [len(at_most(table, most)) for most in (39, 8, 5)] == [4, 4, 2]
+    for most in (39, 5):
+        assert Account.of(joined(at_most(table, most).to_batches())).messages == {"served": 20, "lost": 20}
+
+
 def test_a_queue_of_very_many_runs_takes_seconds() -> None:
     """Each took a look at all others."""
     runs, count = Runs(), 60_000
@@ -173,3 +189,51 @@ def test_it_says_each_state_with_its_number_and_names_the_message() -> None:
         placed.offset,
     )
     assert row["bytes"] == placed.size
+
+
+def test_lost_messages_with_other_tags_are_other_rows() -> None:
+    runs, numbers = Runs(), np.arange(6)
+    runs.entries(Mark.ENTRY, ("T", 0), Named(numbers, np.ones(6, np.int64), numbers * 100, np.full(6, 100), np.array([7, 7, 8, 8, 8, 7])))
+    rows = Account.of(joined([runs.batch()])).table.to_pylist()
+    assert [(row["messages"], row["tag_hash"]) for row in rows] == [(2, 7), (3, 8), (1, 7)]
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_a_batch_counts_as_its_messages(units: int) -> None:
+    body = pack_inner([InnerMessage(body=b"x")] * units)
+    batches = [
+        message(number, topic="T0", body=body, sys_flag=INNER_BATCH, properties=pack_properties({"INNER_NUM": str(units)}))
+        for number in range(5)
+    ]
+    log = log_of(numbered(batches))
+    settings = {TOPICS: b'{"topicConfigTable":{"T0":{"topicName":"T0","attributes":{"+queue.type":"BatchCQ"}}}}'}
+    account = account_of(files_of(log) | dispatched(log.placed) | beside(log) | settings)
+    assert account.messages == {"served": 5 * units}
+    (row,) = account.table.to_pylist()
+    assert (row["first_queue_offset"], row["last_queue_offset"]) == (0, 5 * units - 1)
+
+
+def test_messages_after_a_queue_offset_by_state() -> None:
+    """A segment is gone, one tag contradicts its entry, and one record is in no queue: its queue offset is 0."""
+    runs = Runs()
+    for mark, first, stop in (
+        (Mark.QUEUED, 0, 10), (Mark.QUEUED, 10, 20), (Mark.QUEUED, 25, 40), (Mark.OTHER_TAG, 24, 25), (Mark.GAP, 20, 24),
+        (Mark.NOT_DISPATCHED, 40, 42), (Mark.IN_NO_QUEUE, 0, 1), (Mark.EARLIER_TOPIC, 30, 50), (Mark.BEFORE_BEGIN, 0, 1),
+        (Mark.GROUP_OFFSET, 42, 45),
+    ):  # fmt: skip
+        runs.one(mark, ("a", 1), numbers=(first, stop), messages=stop - first, offsets=(first, stop))
+    runs.one(Mark.QUEUED, ("a", 0), numbers=(7, 9), messages=2, offsets=(0, 1))
+    for _ in range(2):
+        runs.one(Mark.QUEUED, ("b", 0), messages=2, offsets=(2, 3))
+    runs.one(Mark.QUEUED, ("b", 0), numbers=(0, 3), messages=3, offsets=(4, 5))
+    account = Account.of(joined([runs.batch()]))
+    assert account.after("a", 1, 0) == {"served": 37, "doubtful": 1, "lost": 4, "at least": 3}
+    assert account.after("a", 1, 22) == {"served": 17, "doubtful": 1, "lost": 2, "at least": 3}
+    assert account.after("a", 1, 41) == {"served": 1, "at least": 3}
+    assert account.after("a", 1, 45) == {}
+    assert account.after("a", 0, 8) == {"served": 1}
+    assert account.after("b", 0, 0) is None  # in no order
+    assert account.after("c", 0, 0) is None
+    ranges = [(row["first_queue_offset"], row["last_queue_offset"]) for row in account.table.to_pylist() if row["why"] == "queued"]
+    assert ranges == [(7, 8), (0, 19), (25, 39), (None, None), (0, 2)]
+    assert [row["messages"] for row in account.table.to_pylist() if row["topic"] == "b"] == [4, 3]

@@ -21,6 +21,7 @@ from support.effort import at_effort, mostly_long, thinned
 from support.own_stores import NAMES as OWN_STORES
 from support.own_stores import STORES
 from support.stores import files_of, log_of, message, on_disk
+from support.verified import OFFSETS, healthy
 
 import native_reader as nr
 import rmqstore_spark
@@ -153,6 +154,25 @@ def test_the_account_is_that_of_python(spark: SparkSession, kept: Path) -> None:
     found = rmqstore_spark.account(spark, str(kept))
     assert found.messages == check.account.messages
     assert found.table.sort_by("topic").equals(check.account.table.sort_by("topic"))
+
+
+def test_the_account_of_a_damaged_store_is_that_of_python(spark: SparkSession, tmp_path: Path) -> None:
+    """A segment is gone, one has zeros, a tag contradicts its entry, a queue has no files, and a group is ahead. Each segment is a task."""
+    _, files = healthy(60)
+    segments = sorted(name for name in files if "/commitlog/" in name)
+    assert len(segments) > 4
+    del files[segments[1]]
+    files[segments[2]] = files[segments[2]][:200] + bytes(700) + files[segments[2]][900:]
+    files = {name: content for name, content in files.items() if "/consumequeue/T2/" not in name}
+    name = next(name for name in files if "/consumequeue/T1/" in name)
+    files[name] = files[name][:19] + bytes([files[name][19] ^ 1]) + files[name][20:]
+    files[OFFSETS] = b'{"offsetTable":{"T0@g":{0:25}}}'
+    store = on_disk(tmp_path, files) / "store"
+    check = nr.open(store).verify()
+    check.to_table()
+    assert {"served", "unreachable", "doubtful", "lost", "at least"} <= check.account.messages.keys()
+    found = rmqstore_spark.account(spark, str(store)).table
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, check.account.table.to_pylist()))
 
 
 def test_the_example_of_register_runs(spark: SparkSession, kept: Path) -> None:
