@@ -18,7 +18,15 @@ from native_reader.lazy import Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, ReadOptions, options_of
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, LANGUAGES
-from native_reader.storage.broker_conf import FileSizes, StorePaths, file_sizes, parse_broker_conf, paths_of, reserved_hours
+from native_reader.storage.broker_conf import (
+    FileSizes,
+    StorePaths,
+    file_sizes,
+    parse_broker_conf,
+    paths_of,
+    rechecks_queues,
+    reserved_hours,
+)
 from native_reader.storage.configured import paths_that_count
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import LocalPath, text_of, texts_of
@@ -66,7 +74,8 @@ class Store:
         self._paths, self._parts, self._broker_conf = tuple(paths), parts, broker_conf
         self._only: str | None = None
         hours = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
-        self._stores = tuple(replace(store, reserved_hours=hours) for store in find_stores(self._paths, parts))
+        rechecks = broker_conf is not None and rechecks_queues(uri_of(broker_conf))
+        self._stores = tuple(replace(store, reserved_hours=hours, rechecks_queues=rechecks) for store in find_stores(self._paths, parts))
 
     @property
     def stores(self) -> tuple[StoreFiles, ...]:
@@ -296,13 +305,23 @@ class Store:
         taken = (*TABLE_OPTIONS, *TABLES["findings"].options)
         return Verification(self._stores, self._table("verify", "findings", [name for name in taken if name != "columns"], options))
 
-    def diagnose(self, /, *, file_reserved_time: int | None = None, progress: Watch = False, **options: Any) -> Diagnosis:
+    def diagnose(
+        self,
+        /,
+        *,
+        file_reserved_time: int | None = None,
+        for_version: str | None = None,
+        progress: Watch = False,
+        **options: Any,
+    ) -> Diagnosis:
         """Look at a store with little reading: its parts, who wrote it and when, whether it may be started, and what is odd.
 
         Of the log, only that is read which a starting broker would check.
 
         Args:
             file_reserved_time: As for `report`.
+            for_version: The version of the broker that is to be started, such as `5.3.2`. It can be later than the one that wrote the
+                store, or earlier. By default, the answer is for each version that can have written it, and later ones.
             progress: As for `Scan.to_batches`. It covers the look at the queues, then that at the segments.
             **options: Those that all tables take, without `columns`, `where` and `time_zone`.
 
@@ -318,11 +337,13 @@ class Store:
             (4, [])
             >>> rmqstore.open("incomplete").diagnose().start.outcome
             'better not'
+            >>> store.diagnose(for_version="5.3.1").start.to_dict()["after"][0]["versions"]
+            '5.1.3–5.3.1'
         """
         from native_reader.doctor import diagnose
 
         files, reading = self._one("a diagnosis"), _checked("diagnose", _OF_WHOLE_STORES, options)
-        return diagnose(files, reading, self._reserved_hours(file_reserved_time), progress)
+        return diagnose(files, reading, self._reserved_hours(file_reserved_time), progress, for_version)
 
     def report(
         self,

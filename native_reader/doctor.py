@@ -26,7 +26,7 @@ from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
 from native_reader.sides.bounds import LIGHT
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
-from native_reader.start import Start, answer_for
+from native_reader.start import Start, answer_for, checked_version
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, REFUSED, UNFINISHED, StoreFiles, is_live, is_refused
@@ -107,12 +107,19 @@ class Diagnosis:
         yield from ((Said("label note"), said) for said in self.harmless)
 
 
-def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int | None = RESERVED, progress: Watch = False) -> Diagnosis:
+def diagnose(
+    files: StoreFiles,
+    options: Mapping[str, Any],
+    reserved_hours: int | None = RESERVED,
+    progress: Watch = False,
+    for_version: str | None = None,
+) -> Diagnosis:
     """Look at a store. A part that cannot be read is a finding, because a broken store is what this is for.
 
     `options`: of all reads; all tables must take them. `reserved_hours`: after them, a broker deletes a segment. None: whether a broker
-    may be started is not asked.
+    may be started is not asked. `for_version`: of that broker.
     """
+    version = None if for_version is None else checked_version(for_version)
     found = Diagnosis()
     look = _Examination(files, options, found, progress)
     for part, facts_of in {STORE: look.store, LOG: look.log, QUEUES: look.queues, INDEX: look.index}.items():
@@ -126,7 +133,7 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
     if LOG in found.facts and reserved_hours is not None:
-        _add_answer(found, files, options, reserved_hours, progress)
+        _add_answer(found, files, options, reserved_hours, progress=progress, version=version)
     _add_unread(found, files)
     if files.uri.endswith(UNFINISHED):
         found.losses.append(say("unfinished"))
@@ -145,7 +152,9 @@ def _add_unread(found: Diagnosis, files: StoreFiles) -> None:
         said.extend(_first([each.why for each in of_kind if each.what == FORBIDDEN]))
 
 
-def _add_answer(found: Diagnosis, files: StoreFiles, options: Mapping[str, Any], reserved_hours: int, progress: Watch) -> None:
+def _add_answer(
+    found: Diagnosis, files: StoreFiles, options: Mapping[str, Any], reserved_hours: int, *, progress: Watch, version: str | None
+) -> None:
     """What contradicts, the worst first and before all else, and whether a broker may be started."""
     end, rate = found.facts[LOG]["end_offset"], options.get("max_read_rate")
     projected = MessageOptions(max_read_rate=rate).projection().max_read_rate
@@ -156,7 +165,7 @@ def _add_answer(found: Diagnosis, files: StoreFiles, options: Mapping[str, Any],
     if PAST_END in of_kinds or goes_on_unread(files, end):
         found.losses = [said for said in found.losses if said.kind != "ahead"]
     found.losses[:0] = [said for of_kind in of_kinds.values() for said in _first(of_kind)]
-    found.start = answer_for(files, end, reserved_hours, rate, witnesses=witnesses)
+    found.start = answer_for(files, end, reserved_hours, rate, witnesses=witnesses, version=version)
 
 
 def _first(of_kind: Sequence[Said]) -> Iterator[Said]:

@@ -114,8 +114,14 @@ def has_abort(store: StoreFiles) -> bool:
     return storage_of(store.uri).entry(f"{store.uri}/abort") is not None
 
 
-def recovery_stops(window: Window, position: int, *, checksums: bool = True) -> int | None:
-    """The position at which a broker stops in that file, from a record's position on; None if it continues with the next file.
+def recovery_stops(window: Window, position: int) -> int | None:
+    """The position at which a broker stops in that file, from a record's position on; None if it continues with the next file."""
+    stop, goes_on = walked_to(window, position)
+    return None if goes_on else stop
+
+
+def walked_to(window: Window, position: int, *, checksums: bool = True) -> tuple[int, bool]:
+    """Where a broker leaves that file, from a record's position on, and whether it continues with the next file.
 
     Slow, because it checks record by record, as a broker does: call it at the first invalid place. `checksums`: of bodies. Dispatching
     does not check them.
@@ -123,9 +129,9 @@ def recovery_stops(window: Window, position: int, *, checksums: bool = True) -> 
     frame = window.segment.frame
     while (size := _accepted(window, position, frame, checksums=checksums)) is not None:
         if size == 0:
-            return None
+            return position, True
         position += size
-    return None if position == window.segment.size else position
+    return position, position == window.segment.size
 
 
 def size_at(window: Window, position: int) -> int:

@@ -15,6 +15,7 @@ from native_reader.start.answer import (
     question,
     said_of,
 )
+from native_reader.start.lines import checked_version
 from native_reader.start.reasons import KINDS, Reason
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Reason",
     "Start",
     "answer_for",
+    "checked_version",
     "lines_of",
     "may_start",
     "question",

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.layout.record import Numbers
 from native_reader.log.recovery import has_abort
 from native_reader.sides.bounds import bounds_of
 from native_reader.sides.deleted import DeletedTopics
@@ -75,8 +76,8 @@ def _queues_of(files: StoreFiles) -> Iterator[Queue]:
 class AfterStart:
     """Lets brokers of each line start on numbers. The log is read once, and all lines take its records at the same time."""
 
-    def __init__(self, log: RecoveredLog, queues: QueueFiles, lines: Sequence[Line], *, rechecks: bool = False) -> None:
-        self._log, self._queues, self._rechecks = log, queues, rechecks
+    def __init__(self, log: RecoveredLog, queues: QueueFiles, lines: Sequence[Line]) -> None:
+        self._log, self._queues = log, queues
         self._topics = Topics(log.files.config)
         self._listed = frozenset(self._topics.names())
         self._deleted = DeletedTopics(log.files.queues, log.files.config)
@@ -87,7 +88,7 @@ class AfterStart:
         recoveries = {line: self._recovery(line) for line in lines}
         distinct = dict.fromkeys(recoveries.values())
         simulations = {each: Simulation(each, queues.whole, self._names, queues.others_reached) for each in distinct}
-        run(simulations.values(), Entries(queues.whole, log.end), self._names, self._parts(again=any(each.again for each in distinct)))
+        run(simulations.values(), Entries(queues.whole, log.end), self._names, self._parts())
         results = {each: tuple(map(self._if_listed, simulations[each].served())) for each in distinct}
         self._after = {line: After(self._end(each.cut), results[each]) for line, each in recoveries.items()}
 
@@ -107,14 +108,15 @@ class AfterStart:
             return Recovery(cut, self._log.begins(line), truncates=truncates)
         if line.requeues is Requeues.CHECKED and reached < cut:
             return Recovery(cut, self._log.begins(line), reached, truncates=truncates)
-        again = line.requeues is Requeues.AFTER_ALL or (self._rechecks and line.has_timers)
+        again = line.requeues is Requeues.AFTER_ALL or (self._log.files.rechecks_queues and line.has_timers)
         return Recovery(cut, NEVER, again=again, truncates=truncates)
 
-    def _parts(self, *, again: bool) -> Iterator[tuple[Records, int]]:
+    def _parts(self) -> Iterator[tuple[Records, int, int]]:
         for segment in self._log.files.segments:
             records = self._records(segment)
             self._last_record = max(self._last_record, int((records.offsets + records.sizes).max(initial=0)))
-            yield records, self._log.dispatched_to(segment) if again else segment.end
+            checked, dispatched = (self._log.left_at(segment, checksums=checksums) for checksums in (True, False))
+            yield records, checked, dispatched
 
     def _end(self, cut: int) -> int:
         """Where the log ends after the start. A blank at the end of the last segment is written anew."""
@@ -130,12 +132,13 @@ class AfterStart:
             is_record = pc.and_(are_served(batch.column("corrupt_reason")), pc.invert(pc.is_in(batch.column("kind"), _NOT_QUEUED)))
             queued = batch.filter(pc.and_(is_record, batch.column("topic").is_valid()))
             places = self._places_of(queued.column("topic"), queued.column("queue_id"))
-            columns = (queued.column(name).to_numpy(zero_copy_only=False) for name in ("physical_offset", "record_size", "queue_offset"))
-            found.append(Records(*(each.astype(np.int64) for each in columns), places).where(places >= 0))
+            names = ("physical_offset", "record_size", "queue_offset")
+            offsets, sizes, numbers = (queued.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in names)
+            found.append(Records(offsets, sizes, numbers, places).where(places >= 0))
         records = Records(*(np.concatenate(each) for each in zip(*found, strict=True)))
         return records.where(~np.isin(records.offsets, self._log.wrong_bodies(segment)))
 
-    def _places_of(self, topics: pa.Array, queue_ids: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _places_of(self, topics: pa.Array, queue_ids: pa.Array) -> Numbers:
         """The position of each record's queue; -1 for those that no broker serves."""
         encoded = topics.dictionary_encode()
         names, codes = encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -158,7 +161,7 @@ class AfterStart:
         lost = [queue for queue in queues if queue.unreachable]
         messages = sum(queue.unreachable for queue in lost)
         if not self._log.queued.has_entries:
-            yield from without_queues(self._log, line, rechecks=self._rechecks, messages=messages)
+            yield from without_queues(self._log, line, messages)
         elif messages:
             worst = max(lost, key=lambda queue: queue.unreachable)
             yield cause("unreached", messages=messages, queues=len(lost), topic=worst.topic, queue=worst.queue_id)
@@ -174,11 +177,11 @@ class AfterStart:
         return not self._topics.is_known or kind_of_topic(topic) in SYSTEM_KINDS or topic in self._listed
 
 
-def without_queues(log: RecoveredLog, line: Line, *, rechecks: bool, messages: int | None = None) -> Iterator[Cause]:
+def without_queues(log: RecoveredLog, line: Line, messages: int | None = None) -> Iterator[Cause]:
     """What a broker does that finds no entry in any queue. `messages`: those that consumers would not get, if they were counted."""
     first, stop, killed = log.begins(line), log.cut(line), has_abort(log.files)
     if not killed and line.requeues is not Requeues.CHECKED:
-        if line.requeues is Requeues.NONE and not (rechecks and line.has_timers):
+        if line.requeues is Requeues.NONE and not (log.files.rechecks_queues and line.has_timers):
             if count := log.messages(log.files.min_offset, stop) if messages is None else messages:
                 yield cause("never queued", messages=count)
             return

@@ -123,7 +123,6 @@ def answer_for(
     witnesses: Witnesses | None = None,
     reads_log: bool = True,
     version: str | None = None,
-    rechecks: bool = False,
 ) -> Start:
     """The answer as each command gives it: for all versions that the store can be of, or for the one that is asked for.
 
@@ -136,7 +135,7 @@ def answer_for(
     if witnesses is None:
         witnesses = look_at(files, end, reserved_hours, rate, reads_log=reads_log)
     settings: dict[str, Any] = {"checksums": checksums, "now": moment, "reserved_hours": reserved_hours, "max_read_rate": rate}
-    return may_start(files, lines, end, damage, witnesses=witnesses, rechecks=rechecks, **settings)
+    return may_start(files, lines, end, damage, witnesses=witnesses, **settings)
 
 
 def may_start(
@@ -150,7 +149,6 @@ def may_start(
     reserved_hours: int,
     max_read_rate: int | None = None,
     witnesses: Witnesses | None = None,
-    rechecks: bool = False,
 ) -> Start:
     """Whether a broker may be started on a store, and what it would do.
 
@@ -164,7 +162,6 @@ def may_start(
         reserved_hours: `fileReservedTime` of the broker.
         max_read_rate: The maximum number of bytes per second.
         witnesses: What contradicts, from a look at each file.
-        rechecks: `recheckReputOffsetFromCq` of the broker.
     """
     lines = tuple(lines)
     if any(segment.framing != PLAIN for segment in files.segments):
@@ -174,12 +171,12 @@ def may_start(
     log = RecoveredLog(files, end, damage, max_read_rate, checksums=checksums)
     reasons: dict[Line, list[Cause]] = {line: list(refusals.of(line)) for line in lines}
     started = [line for line in lines if not _refuses(reasons[line])]
-    after = _after(log, witnesses.samples, [line for line in started if not _leaves_out(reasons[line])], rechecks=rechecks)
+    after = _after(log, witnesses.samples, [line for line in started if not _leaves_out(reasons[line])])
     of_all = [*_contradictions(witnesses, is_counted=after is not None), *_unknown_topics(files), *log.holes()]
     of_all += expired_segments(files, now, reserved_hours)
     for line in started:
         if not _leaves_out(reasons[line]):  # else it has another log
-            reasons[line] += [*log.reasons(line), *_of_queues(log, after, line, rechecks=rechecks)]
+            reasons[line] += [*log.reasons(line), *_of_queues(log, after, line)]
         reasons[line] += of_all
     joined = by_line(reasons)
     outcome = _outcome(joined, refused=all(map(_refuses, reasons.values())))
@@ -194,7 +191,7 @@ def may_start(
     return Start(outcome, tuple(joined), lines, log.unread_before, is_partial, share, known)
 
 
-def _after(log: RecoveredLog, samples: Sequence[Sample] | None, lines: Sequence[Line], *, rechecks: bool) -> AfterStart | None:
+def _after(log: RecoveredLog, samples: Sequence[Sample] | None, lines: Sequence[Line]) -> AfterStart | None:
     """What consumers get, if the log is read whole or its damage is known, and all queues are in files."""
     files = log.files
     if not log.is_known or files.databases:
@@ -203,14 +200,14 @@ def _after(log: RecoveredLog, samples: Sequence[Sample] | None, lines: Sequence[
         return None
     queues = QueueFiles(files, samples)
     log.queued = queues.queued
-    return None if any(map(log.is_too_much, lines)) else AfterStart(log, queues, lines, rechecks=rechecks)
+    return None if any(map(log.is_too_much, lines)) else AfterStart(log, queues, lines)
 
 
-def _of_queues(log: RecoveredLog, after: AfterStart | None, line: Line, *, rechecks: bool) -> Iterator[Cause]:
+def _of_queues(log: RecoveredLog, after: AfterStart | None, line: Line) -> Iterator[Cause]:
     if after is not None and after.knows(line):
         yield from after.reasons(line)
     elif log.files.segments and not log.queued.has_entries and not log.is_too_much(line):
-        yield from without_queues(log, line, rechecks=rechecks)
+        yield from without_queues(log, line)
 
 
 def _leaves_out(reasons: Sequence[Cause]) -> bool:

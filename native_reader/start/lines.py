@@ -6,11 +6,14 @@ that of the last version of its row. 5.4.0 was the first with another place for 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 from native_reader.broker.versions import version_key
+from native_reader.errors import OptionError, option_name, shown
 from native_reader.log.recovery import (
     Begins,
     by_queues,
@@ -89,41 +92,38 @@ class Line:
         return begins(store, reached)
 
 
-_OF_4 = {"checks_queue_types": False, "loads_index_first": False, "has_timers": False, "refuses_folders": True, "refuses_empty": True}
+_of_4 = partial(
+    Line, stopped=third_last, killed=by_times, refuses_folders=True, refuses_empty=True, checks_queue_types=False, loads_index_first=False,
+    has_timers=False,
+)  # fmt: skip
+_of_5 = partial(Line, stopped=third_last, killed=by_times, requeues=Requeues.NONE)
+_of_ten = partial(
+    Line, stopped=of_ten_by_queues, killed_in_rocksdb=of_ten_by_queues, requeues=Requeues.CHECKED, truncates_always=True,
+    reserves_first=False,
+)  # fmt: skip
 LINES = (
     # MFQ:155 `length not matched message store config value, ignore it`. DMS:210 `setReputFromOffset(this.commitLog.getMaxOffset())`.
-    Line(
-        first="4.0.0", last="4.3.1", stopped=third_last, killed=by_times, requeues=Requeues.NONE, refuses_sizes=False,
-        truncates_killed=True, **_OF_4,
-    ),
+    _of_4(first="4.0.0", last="4.3.1", requeues=Requeues.NONE, refuses_sizes=False, truncates_killed=True),
     # CL:161 `recoverNormally(long maxPhyOffsetOfConsumeQueue)` truncates the queues.
-    Line(first="4.3.2", last="4.4.x", stopped=third_last, killed=by_times, requeues=Requeues.NONE, refuses_sizes=False, **_OF_4),
+    _of_4(first="4.3.2", last="4.4.x", requeues=Requeues.NONE, refuses_sizes=False),
     # MFQ:155 `please check it manually`, `return false`. DMS:216 `maxPhysicalPosInLogicQueue`, DMS:2066 `result.getSize() - readSize`.
-    Line(first="4.5.0", last="4.9.1", stopped=third_last, killed=by_times, requeues=Requeues.AFTER_ALL, **_OF_4),
+    _of_4(first="4.5.0", last="4.9.1", requeues=Requeues.AFTER_ALL),
     # MFQ:158, its new `doLoad`, ignores files of another size again.
-    Line(first="4.9.2", last="4.9.2", stopped=third_last, killed=by_times, requeues=Requeues.AFTER_ALL, refuses_sizes=False, **_OF_4),
-    Line(first="4.9.3", last="4.9.x", stopped=third_last, killed=by_times, requeues=Requeues.AFTER_ALL, **_OF_4),
+    _of_4(first="4.9.2", last="4.9.2", requeues=Requeues.AFTER_ALL, refuses_sizes=False),
+    _of_4(first="4.9.3", last="4.9.x", requeues=Requeues.AFTER_ALL),
     # CL:287 `boolean doDispatch = false`, DMS:313 `setReputFromOffset(this.commitLog.getMaxOffset())`. IndexService: DMS:270.
-    Line(
-        first="5.0.0", last="5.0.x", stopped=third_last, killed=by_times, requeues=Requeues.NONE, refuses_folders=True, refuses_empty=True,
-    ),
+    _of_5(first="5.0.0", last="5.0.x", refuses_folders=True, refuses_empty=True),
     # MFQ:161 `if (file.isDirectory())`, `continue`.
-    Line(first="5.1.0", last="5.1.2", stopped=third_last, killed=by_times, requeues=Requeues.NONE, refuses_empty=True),
+    _of_5(first="5.1.0", last="5.1.2", refuses_empty=True),
     # MFQ:246 `size is 0, auto delete`.
-    Line(first="5.1.3", last="5.3.1", stopped=third_last, killed=by_times, requeues=Requeues.NONE),
+    _of_5(first="5.1.3", last="5.3.1"),
     # CL:324 `doDispatch = dispatchRequest.getCommitLogOffset() > maxPhyOffsetOfConsumeQueue`, CL:440 `remaining() < totalSize - 4`.
     Line(first="5.3.2", last="5.3.x", stopped=by_queues, killed=by_times, requeues=Requeues.CHECKED, reserves_first=False),
     # CL:340 `commitLogRecoverMaxNum`, CL:895 `isMappedFileMatchedRecover`: the first record has to be whole.
-    Line(
-        first="5.4.0", last="5.4.x", stopped=of_ten_by_queues, killed=of_ten_by_times, killed_in_rocksdb=of_ten_by_queues,
-        requeues=Requeues.CHECKED, truncates_always=True, reserves_first=False,
-    ),
+    _of_ten(first="5.4.0", last="5.4.x", killed=of_ten_by_times),
     # ConsumeQueueStore:625, `getLogicsPhysicalOffset` of the checkpoint.
-    Line(
-        first="5.5.0", last=None, stopped=of_ten_by_queues, killed=of_ten_by_checkpoint, killed_in_rocksdb=of_ten_by_queues,
-        requeues=Requeues.CHECKED, truncates_always=True, reserves_first=False,
-    ),
-)  # fmt: skip
+    _of_ten(first="5.5.0", last=None, killed=of_ten_by_checkpoint),
+)
 """From the oldest to the newest."""
 
 
@@ -136,6 +136,15 @@ def lines_since(version: str) -> tuple[Line, ...]:
 def line_of(version: str) -> Line:
     """The brokers of that version."""
     return lines_since(version)[0]
+
+
+def checked_version(text: str) -> str:
+    """A version that was asked for. Raises OptionError if it is none."""
+    if re.fullmatch(r"[45]\.[0-9]{1,3}\.[0-9]{1,3}", text) is None:
+        raise OptionError(
+            f"{option_name('for_version')} has to be a version of RocketMQ from 4.0.0 on, with three numbers as in 5.3.2, not {shown(text)}"
+        )
+    return text
 
 
 def _last(version: str) -> tuple[int, ...]:

@@ -58,9 +58,9 @@ def loaded(queue: Queue, files: Sequence[QueueFile]) -> Loaded:
     with QueueReader(own) as reader:
         for which in range(first, len(files)):
             found = _entries(reader, which)
-            end, highest = files[which].base + found.count, found.highest
-            reached = found.reached if found.count else reached
-            if found.count < files[which].units:
+            end, highest = files[which].base + found.entries, found.highest
+            reached = found.reached if found.entries else reached
+            if found.entries < files[which].units:
                 own = own._replace(files=tuple(files[: which + 1]))
                 break
     return Loaded(own, end, reached, highest)
@@ -74,8 +74,8 @@ def truncated(queue: Loaded, cut: int) -> Loaded:
     with QueueReader(queue.queue) as reader:
         while files:
             found = _entries(reader, len(files) - 1, cut)
-            if found.count:
-                return Loaded(queue.queue._replace(files=tuple(files)), files[-1].base + found.count, found.reached, found.highest)
+            if found.entries:
+                return Loaded(queue.queue._replace(files=tuple(files)), files[-1].base + found.entries, found.reached, found.highest)
             files.pop()
     return Loaded(queue.queue._replace(files=()), 0, cut)
 
@@ -83,7 +83,7 @@ def truncated(queue: Loaded, cut: int) -> Loaded:
 class _Entries(NamedTuple):
     """Those that a file begins with: how many, the end of the record of the last one, and the highest offset."""
 
-    count: int = 0
+    entries: int = 0
     reached: int = -1
     highest: int = -1
 
@@ -103,7 +103,7 @@ def _entries(reader: QueueReader, which: int, cut: int | None = None) -> _Entrie
     """`cut`: only those before the first one of a record at that offset or after it. The very first one is only compared with that."""
     found = _Entries()
     for place, units in reader.pieces(which, 0, max(reader.written(which), 1)):
-        if place != found.count:  # a hole
+        if place != found.entries:  # a hole
             break
         offsets, sizes = units["offset"].astype(np.int64), units["size"].astype(np.int64)
         bad: Mask = (offsets < 0) | (sizes <= 0)
@@ -113,7 +113,7 @@ def _entries(reader: QueueReader, which: int, cut: int | None = None) -> _Entrie
         stop = int(np.argmax(bad)) if bad.any() else len(units)
         if stop:
             highest = max(found.highest, int(offsets[:stop].max()))
-            found = _Entries(found.count + stop, int(offsets[stop - 1] + sizes[stop - 1]), highest)
+            found = _Entries(found.entries + stop, int(offsets[stop - 1] + sizes[stop - 1]), highest)
         if stop < len(units):
             break
     return found

@@ -27,7 +27,7 @@ from native_reader.start.reasons import Cause, cause
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
-from native_reader.tables.segments import recovery_end
+from native_reader.tables.segments import recovery_end, walk_end
 from native_reader.text import size_of
 from native_reader.witness.entries import Sample
 from native_reader.witness.logged import READ_WHOLE
@@ -170,12 +170,11 @@ class RecoveredLog:
         damage = Damages.joined([each for each in (self._known, self._seen.get(segment.base)) if each is not None])
         return damage.where(damage.are(CHECKSUM)).starts
 
-    def dispatched_to(self, segment: Segment) -> int:
-        """Where dispatching stops in that segment: it does not check bodies, and goes on with the next segment."""
+    def left_at(self, segment: Segment, *, checksums: bool) -> int:
+        """Where a broker leaves that segment, be it for the next one or not. `checksums`: whether it checks bodies."""
         self._end_in(segment)
         damage = self._seen[segment.base]
-        stop = recovery_end(self._read.whole(segment), damage.where(~damage.are(CHECKSUM)), checksums=False)
-        return segment.end if stop is None else stop
+        return walk_end(self._read.whole(segment), damage if checksums else damage.where(~damage.are(CHECKSUM)), checksums=checksums)[0]
 
     def _damage_in(self, segment: Segment) -> Damages:
         if self._known is not None and self._checksums:

@@ -21,6 +21,8 @@ from native_reader.start.queues import Loaded, followed, names, truncated
 Place = tuple[str, int]
 """A topic and a queue."""
 NEVER = 1 << 62
+_IN_AN_ANSWER, _MOST_FAR = 800, 1000
+"""Of a queue in a segment, so many entries without their record are looked at."""
 
 
 class Served(NamedTuple):
@@ -94,6 +96,7 @@ class _State:
     moved: int = 0
     deleted: int = 0
     highest: int = -1
+    skipped: list[tuple[int, int]] = field(default_factory=list)
     behind: list[tuple[int, bool]] = field(default_factory=list)
     """Records whose entries are in its files after `kept`: their queue offsets, and whether they got another one."""
 
@@ -109,32 +112,31 @@ class Simulation:
         self._from = max(reached, min(others_reached, recovery.cut)) if recovery.again else NEVER
         self._states: dict[int, _State] = {}
 
-    def take(self, place: int, records: Records, are_named: Mask, elsewhere: Numbers, skipped: int) -> None:
-        """Take the records of one queue in a segment.
-
-        `elsewhere`: the queue offset at which another entry has them; -1 without one. `skipped`: after this place of the segment,
-        dispatching again does not go on in it.
-        """
+    def take(self, place: int, records: Records, entries: Named, checked: int, dispatched: int) -> None:
+        """Take the records of one queue in a segment. A broker that checks bodies leaves that at `checked`, another one at `dispatched`."""
         state = self._state(place)
         there = records.offsets < self.recovery.cut
         state.whole += len(there)
         state.deleted += int(np.count_nonzero(~there))
         state.highest = max(state.highest, int(records.numbers.max()))
-        kept = are_named & there & (records.numbers < state.kept)
+        state.skipped += entries.skipped
+        kept = entries.own & there & (records.numbers < state.kept)
+        for first, stop in state.skipped:
+            kept &= (records.numbers < first) | (records.numbers >= stop)
         state.served += int(np.count_nonzero(kept))
-        others = ~kept & there & (elsewhere >= 0) & (elsewhere < state.kept)
+        others = ~kept & there & (entries.elsewhere >= 0) & (entries.elsewhere < state.kept)
         state.moved += int(np.count_nonzero(others))
         are_left = ~kept & there & ~others
         left = records.where(are_left)
         if len(left.offsets):
-            moved = self._append(state, left, self._are_dispatched(left.offsets, skipped))
-            behind = are_named[are_left]
+            moved = self._append(state, left, self._are_dispatched(left.offsets, checked, dispatched))
+            behind = entries.own[are_left]
             state.behind += zip(left.numbers[behind].tolist(), moved[behind].tolist(), strict=True)
 
-    def _are_dispatched(self, offsets: Numbers, skipped: int) -> Mask:
-        checked: Mask = (offsets >= self.recovery.checked) & (offsets > self.recovery.after)
-        again: Mask = (offsets >= self._from) & (offsets < skipped)
-        return checked | again
+    def _are_dispatched(self, offsets: Numbers, checked: int, dispatched: int) -> Mask:
+        at_first: Mask = (offsets >= self.recovery.checked) & (offsets > self.recovery.after) & (offsets < checked)
+        again: Mask = (offsets >= self._from) & (offsets < dispatched)
+        return at_first | again
 
     def _append(self, state: _State, records: Records, are_dispatched: Mask) -> Mask:
         """Put entries at the end of the queue. Gives which records got another queue offset than their own."""
@@ -182,6 +184,18 @@ class Simulation:
         state.begin = min(state.begin, state.end) if state.added else state.cut.begin
 
 
+class Named(NamedTuple):
+    """What the files of a queue have for some records.
+
+    `own`: which have their entry at their own queue offset. `elsewhere`: the queue offset at which another entry has them; -1 without one.
+    `skipped`: queue offsets `[first, stop)` that no consumer gets.
+    """
+
+    own: Mask
+    elsewhere: Numbers
+    skipped: list[tuple[int, int]]
+
+
 class Entries:
     """The entries that queues have in their files, and which records are of a topic that was deleted and made again.
 
@@ -198,22 +212,36 @@ class Entries:
         """Whether there is such a queue."""
         return place in self._queues
 
-    def of(self, place: Place, records: Records) -> tuple[Records, Mask, Numbers]:
-        """The records without those of an earlier topic; which have their entry in the files of their queue; and which another one."""
+    def of(self, place: Place, records: Records) -> tuple[Records, Named]:
+        """The records without those of an earlier topic, and their entries."""
         queue = self._queues.get(place)
         if queue is None or queue.is_new:
             own = records.where(records.offsets >= self._created.get(place[0], 0))
-            return own, np.zeros(len(own.offsets), bool), np.full(len(own.offsets), -1)
+            return own, Named(np.zeros(len(own.offsets), bool), np.full(len(own.offsets), -1), [])
         with QueueReader(queue.queue) as reader:
             named = names(reader, queue, records.numbers, records.offsets, records.sizes)
-            elsewhere = np.full(len(named), -1) if named.all() else _elsewhere(reader, records)
-        first = None if named.all() else self._first_of(place, queue)
+            if named.all():
+                return records, Named(named, np.full(len(named), -1), [])
+            found = Named(named, _elsewhere(reader, records), list(self._skipped(reader, queue, records.numbers[~named])))
+        first = self._first_of(place, queue)
         if first is None or first.offset >= self._end:
-            return records, named, elsewhere
+            return records, found
         earlier = ~named & (records.offsets < first.offset) & (records.numbers >= first.number)
         if earlier.any():
             self._created[place[0]] = min(first.offset, self._created.get(place[0], first.offset))
-        return records.where(~earlier), named[~earlier], elsewhere[~earlier]
+        return records.where(~earlier), Named(named[~earlier], found.elsewhere[~earlier], found.skipped)
+
+    def _skipped(self, reader: QueueReader, queue: Loaded, numbers: Numbers) -> Iterator[tuple[int, int]]:
+        """What follows an entry of a place after the end of the log.
+
+        A broker that cannot find a record leaves out all entries of the same answer that are before the next segment, here all
+        (DefaultMessageStore.getMessage, all versions). It looks at 800 entries for an answer, and not beyond the file.
+        """
+        for number in numbers[(numbers >= queue.begin) & (numbers < queue.end)][:_MOST_FAR].tolist():
+            (entry,) = reader.slots(number, number + 1)
+            if int(entry["offset"]) >= self._end and int(entry["size"]) > 0:
+                file = next(file for file in queue.queue.files if number < file.base + file.units)
+                yield number, min(file.base + file.units, number + _IN_AN_ANSWER)
 
     def _first_of(self, place: Place, queue: Loaded) -> EntryPlace | None:
         if place not in self._first:
@@ -244,12 +272,12 @@ def by_place(records: Records) -> Iterator[tuple[int, Records]]:
         yield int(ordered.places[begin]), Records(*(each[begin:stop] for each in ordered))
 
 
-def run(simulations: Iterable[Simulation], entries: Entries, places: Sequence[Place], parts: Iterable[tuple[Records, int]]) -> None:
-    """Let all take the records of each segment. `parts`: those, and after which offset dispatching again skips the rest."""
+def run(simulations: Iterable[Simulation], entries: Entries, places: Sequence[Place], parts: Iterable[tuple[Records, int, int]]) -> None:
+    """Let all take the records of each segment. `parts`: those, and where a broker leaves it that checks bodies, and one that does not."""
     all_of_them = list(simulations)
-    for records, skipped in parts:
+    for records, checked, dispatched in parts:
         # Queues that are there first: they tell what is of an earlier topic.
         for place, found in sorted(by_place(records), key=lambda each: not entries.has(places[each[0]])):
-            own, named, elsewhere = entries.of(places[place], found)
+            own, named = entries.of(places[place], found)
             for each in all_of_them if len(own.offsets) else ():
-                each.take(place, own, named, elsewhere, skipped)
+                each.take(place, own, named, checked, dispatched)

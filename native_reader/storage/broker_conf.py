@@ -61,6 +61,11 @@ def reserved_hours(uri: str) -> int | None:
     return int(hours) if re.fullmatch("[0-9]{1,7}", hours) else None
 
 
+def rechecks_queues(uri: str) -> bool:
+    """Whether a broker that was stopped cleanly looks in the log for what its queues lack: `recheckReputOffsetFromCq` (5.0+)."""
+    return _settings_in(uri).get("recheckReputOffsetFromCq", "").lower() == "true"
+
+
 def names_in(uri: str) -> tuple[str | None, str | None]:
     """The names of the broker and of its cluster, if the file sets them."""
     settings = _settings_in(uri)

@@ -89,6 +89,8 @@ class StoreFiles:
     """Where those of them begin that lead up to the first segment: the log begins there, but they are not read."""
     reserved_hours: int | None = None
     """For how many hours its broker keeps a segment, by its configuration; None if that is not known."""
+    rechecks_queues: bool = False
+    """Whether its broker looks for what the queues lack, by its configuration."""
 
     @property
     def queues(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
-from native_reader.log.recovery import oldest_begins, recovery_stops
+from native_reader.log.recovery import oldest_begins, walked_to
 from native_reader.plan.lost import Missing
 from native_reader.plan.split import Split
 from native_reader.records.damages import CHECKSUM, Damages
@@ -110,8 +110,14 @@ def _broker_end(part: Whole, damage: Damages) -> int | None:
     return part.split.segment.end if stop is None and part.last else stop
 
 
-def recovery_end(split: Split, damage: Damages, *, checksums: bool = True) -> int | None:
-    """The offset at which a broker's recovery would stop in a whole segment with that damage; None if it goes on with the next.
+def recovery_end(split: Split, damage: Damages) -> int | None:
+    """The offset at which a broker's recovery would stop in a whole segment with that damage; None if it goes on with the next."""
+    stop, goes_on = walk_end(split, damage)
+    return None if goes_on else stop
+
+
+def walk_end(split: Split, damage: Damages, *, checksums: bool = True) -> tuple[int, bool]:
+    """The offset at which a broker leaves a whole segment with that damage, and whether it goes on with the next.
 
     It accepts all bytes before the first damage, so it is simulated only from there. `checksums`: whether it checks those of bodies.
     """
@@ -119,10 +125,10 @@ def recovery_end(split: Split, damage: Damages, *, checksums: bool = True) -> in
     starts = [int(damage.starts.min()) - segment.base] if len(damage) else []
     first = min(starts + ([split.end] if split.end < segment.size else []), default=None)
     if first is None:
-        return None
+        return segment.end, True
     with Window(segment, 0, past_unreadable=True) as window:
-        stop = recovery_stops(window, first, checksums=checksums)
-    return None if stop is None else segment.base + stop
+        stop, goes_on = walked_to(window, first, checksums=checksums)
+    return segment.base + stop, goes_on
 
 
 SEGMENTS = Table("segments", COLUMNS, _parts, _rows)

@@ -47,7 +47,7 @@ FLAGS = {
 
 BROKER = "broker"
 """The column with the name of a broker: the first one, of several stores."""
-_WITHOUT_AN_OPTION = {"crc": "--crc", "names": "--name"}
+_WITHOUT_AN_OPTION = {"crc": "--crc", "names": "--name", "for_version": "--for"}
 _PLACES = tuple(FLAGS)[:4]
 _AGO = re.compile(r"\s*([0-9]{1,9})\s*([smhd])\s*")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

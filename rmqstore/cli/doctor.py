@@ -38,8 +38,9 @@ _NEXT = ("verify {}", "stat {} --by topic", "find {} --key KEY")
 
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--full", is_flag=True, help="Read the whole log, and count in which state each message is.")
+@click.option("--for", "for_version", metavar="VERSION", help="The version of the broker that is to be started, such as 5.3.2.")
 @takes(PATHS, LANGUAGE, RETENTION, AS_JSON, READING, PLACES)
-def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: bool) -> int:
+def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: bool, for_version: str | None) -> int:
     from native_reader.start import lines_of
 
     output = Output(json=asked.as_json, zone=asked.zone)
@@ -48,7 +49,7 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: boo
     code, language = CLEAN, "en" if asked.as_json else lang
     say = partial(_said, language)
     for number, one in enumerate(store.one_by_one()):
-        found, is_broken = _diagnosis(asked, one, file_reserved_time, language)
+        found, is_broken = _diagnosis(asked, one, {"file_reserved_time": file_reserved_time, "for_version": for_version}, language)
         check = _checked(asked, one, found) if full else None
         if output.is_json:
             start = None if found.start is None else found.start.to_dict()
@@ -91,7 +92,7 @@ def _checked(asked: Asked, one: Store, found: Diagnosis) -> Verification:
     return check
 
 
-def _diagnosis(asked: Asked, one: Store, reserved: int | None, language: str) -> tuple[Diagnosis, bool]:
+def _diagnosis(asked: Asked, one: Store, of_broker: Mapping[str, Any], language: str) -> tuple[Diagnosis, bool]:
     """The diagnosis of one store, with the engine's warnings first; and whether its log is damaged or incomplete."""
     from native_reader.sentences import verbatim
 
@@ -99,7 +100,7 @@ def _diagnosis(asked: Asked, one: Store, reserved: int | None, language: str) ->
     others: list[str] = []
     with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: text_in(record, language)):
         with _rarely_collected():
-            found = one.diagnose(file_reserved_time=reserved, progress=bar("queues", "segments"), **asked.values())
+            found = one.diagnose(**of_broker, progress=bar("queues", "segments"), **asked.values())
         clear()
     known = {said.text(language) for said in found.losses}
     found.losses[:0] = [verbatim(text) for text in losses if text not in known]

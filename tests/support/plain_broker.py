@@ -95,7 +95,7 @@ class Broker:
     def __init__(self, store: Path, queue_file: int) -> None:
         self.segments = {int(path.name): path.read_bytes() for path in sorted((store / "commitlog").iterdir())}
         self.killed = (store / "abort").exists()
-        self.file_size = queue_file
+        self.file_size, self.segment_size = queue_file, len(next(iter(self.segments.values())))
         self.queues: dict[Place, Queue] = {}
         for folder in (store / "consumequeue").glob("*/*"):
             files = {int(path.name): bytearray(path.read_bytes()) for path in folder.iterdir()}
@@ -146,17 +146,29 @@ class Broker:
                 at += record.size
                 yield base + at
 
-    def served(self) -> dict[Place, dict[int, int]]:
-        """The offset in the log of each queue offset from the first to the last."""
-        found: dict[Place, dict[int, int]] = {}
-        for place, queue in self.queues.items():
-            for base in sorted(queue.files):
-                stop = queue.written if base == max(queue.files) else queue.file_size
-                for at in range(0, stop, 20):
-                    offset, size = queue.entry(base, at)
-                    if size != FILLED:
-                        found.setdefault(place, {})[(base + at) // 20] = offset
+    def pulled(self, place: Place, end: int) -> dict[int, int]:
+        """DefaultMessageStore.getMessage for one message at a time, from the first offset to the last: the offset in the log of each."""
+        found, queue = dict[int, int](), self.queues[place]
+        for base in sorted(queue.files):
+            count = (queue.written if base == max(queue.files) else self.file_size) // 20
+            number = 0
+            while number < count:
+                stop, after = min(count, number + 800), -1
+                for at in range(number, stop):
+                    offset, size = queue.entry(base, at * 20)
+                    if offset < after or size == FILLED:
+                        continue
+                    if self.has(offset, size, end):
+                        found[base // 20 + at] = offset
+                        stop = at + 1
+                        break
+                    after = offset + self.segment_size - offset % self.segment_size
+                number = stop
         return found
+
+    def has(self, offset: int, size: int, end: int) -> bool:
+        base = offset // self.segment_size * self.segment_size
+        return base in self.segments and offset + size <= min(base + self.segment_size, end)
 
 
 def check(data: bytes, at: int, base: int, *, checksums: bool) -> Record | str | None:
