@@ -130,7 +130,7 @@ def versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            yield uri, say("file unreadable", reason=error.strerror or str(error))
+            yield uri, say("file unreadable", reason=str(error))
             continue
         yield uri, text if isinstance(text, Said) else _parsed(text)
 

@@ -84,8 +84,8 @@ DOCTOR = {
         "日志末尾之后有 {bytes:,} 字节的旧记录，已被 broker 丢弃",
     ),
     "no queues": (
-        "there are no consume queues: a broker makes them again from the log when it starts",
-        "没有消费队列：broker 启动时会根据 commitlog 重建",
+        "there are no consume queues: without them, consumers get no messages",
+        "没有消费队列：消费者因此收不到任何消息",
     ),
     "ahead": (
         ("{queues:,} {queues:queue|queues} with entries for records after the end of the log, which were lost or discarded: {names}"),
@@ -257,12 +257,12 @@ DOCTOR = {
     "witness first gone": (
         (
             "the log begins at offset {offset:,}, and queues name at least {messages:,} {messages:message|messages} before it ({names}). "
-            "They have not expired: the file before it ended {minutes:,} {minutes:minute|minutes} before the newest message, and a broker "
-            "keeps files for {hours:,} hours unless its disk is almost full. They are lost, unless you find the removed file"
+            "They have not expired: the file before it ended less than {minutes:,} {minutes:minute|minutes} before the newest message, and a "
+            "broker keeps files for {hours:,} hours unless its disk is almost full. They are lost, unless you find the removed file"
         ),
         (
             "commitlog 从偏移量 {offset:,} 开始，而队列指向之前的至少 {messages:,} 条消息（{names}）。它们并未过期：前一个文件结束于 "
-            "最新消息之前 {minutes:,} 分钟，除非磁盘将满，broker 会保留文件 {hours:,} 小时。这些消息已丢失：文件被移走，请查找"
+            "最新消息之前不到 {minutes:,} 分钟，除非磁盘将满，broker 会保留文件 {hours:,} 小时。这些消息已丢失：文件被移走，请查找"
         ),
     ),
     "witness entries past": (
