@@ -257,7 +257,7 @@ DOCTOR = {
     "witness first gone": (
         (
             "the log begins at offset {offset:,}, and queues name at least {messages:,} {messages:message|messages} before it ({names}). "
-            "They have not expired: the file before it ended less than {minutes:,} {minutes:minute|minutes} before the newest message, and a "
+            "They have not expired: the file before it ended under {minutes:,} {minutes:minute|minutes} before the newest message, and a "
             "broker keeps files for {hours:,} hours unless its disk is almost full. They are lost, unless you find the removed file"
         ),
         (

@@ -150,8 +150,8 @@ START = {
     ),
     "start no topics": ("it would not know any topic: there are no topic settings", "没有 topic 配置：它不认识任何 topic"),
     "start lost settings": (
-        "{file} cannot be used and has no .bak: it would start without these settings",
-        "{file} 无法使用，也没有 .bak：它会在没有这些配置的情况下启动",
+        "{file} cannot be used and has no .bak: it would start without what was in it",
+        "{file} 无法使用，也没有 .bak：它启动后会缺少其中的内容",
     ),
     "start old settings": ("{file} cannot be used: it would take its .bak, which is older", "{file} 无法使用：它会采用较旧的 .bak"),
     "start queued again": ("there are no queues: it would make them again from the log", "没有 consumequeue：它会根据 commitlog 重建"),
