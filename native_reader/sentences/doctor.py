@@ -257,12 +257,12 @@ DOCTOR = {
     "witness first gone": (
         (
             "the log begins at offset {offset:,}, and queues name at least {messages:,} {messages:message|messages} before it ({names}). "
-            "They have not expired: the file before it ended under {minutes:,} {minutes:minute|minutes} before the newest message, and a "
-            "broker keeps files for {hours:,} hours unless its disk is almost full. They are lost, unless you find the removed file"
+            "They have not expired: the file before it ended {minutes:,} {minutes:minute|minutes} before the newest message, and a broker "
+            "keeps files for {hours:,} hours unless its disk is almost full. They are lost, unless you find the removed file"
         ),
         (
             "commitlog 从偏移量 {offset:,} 开始，而队列指向之前的至少 {messages:,} 条消息（{names}）。它们并未过期：前一个文件结束于 "
-            "最新消息之前不到 {minutes:,} 分钟，除非磁盘将满，broker 会保留文件 {hours:,} 小时。这些消息已丢失：文件被移走，请查找"
+            "最新消息之前 {minutes:,} 分钟，除非磁盘将满，broker 会保留文件 {hours:,} 小时。这些消息已丢失：文件被移走，请查找"
         ),
     ),
     "witness entries past": (

@@ -52,7 +52,7 @@ RESULTS = {
         "the new store was written and checked, but a broker does not start on it; see {page}",
         "新的存储已写好，校验通过，但 broker 无法在其上启动；详见 {page}",
     ),
-    "new store": ("the new store was written and checked; see {page}", "新的存储已写好，校验通过；详见 {page}"),
+    "new store": ("the new store is complete and was checked; see {page}", "新的存储已写好，校验通过；详见 {page}"),
 }
 DISK = {
     "log": ("log", "日志"),

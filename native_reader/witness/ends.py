@@ -39,14 +39,7 @@ def before_the_begin(
     messages = sum(sample.bounds.expired for sample in older if _counts(sample) and sample.bounds is not None)
     names = names_of(sorted({sample.queue.topic for sample in older if _counts(sample)}), _MOST)
     yield contradiction(
-        FIRST_GONE,
-        "first gone",
-        messages,
-        offset=store.begins,
-        messages=messages,
-        names=names,
-        minutes=age // 60_000 + 1,
-        hours=reserved_hours,
+        FIRST_GONE, "first gone", messages, offset=store.begins, messages=messages, names=names, minutes=age // 60_000, hours=reserved_hours
     )
 
 

@@ -188,7 +188,7 @@ def test_the_command_and_its_page(kinds: Path, tmp_path: Path) -> None:
     assert ended.err.splitlines()[-3:] == [
         "51 messages copied",
         "Is it safe to start a broker on the new store? yes",
-        f"the new store was written and checked; see {tmp_path / 'new' / 'extract.md'}",
+        f"the new store is complete and was checked; see {tmp_path / 'new' / 'extract.md'}",
     ]
     page = (tmp_path / "new" / "extract.md").read_text()
     assert page.startswith("# Extract\n\nThe store, which was only read: `file://")
