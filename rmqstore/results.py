@@ -13,12 +13,15 @@ from native_reader.start import NO, Start, question, said_of
 def said_of_rescue(done: Rescued) -> Iterator[Said]:
     """What was saved and lost, a line each; the page has the details."""
     exported = done.exported
-    damaged = [damage.end - damage.start for damage in exported.report.damage]
+    damaged = [damage.end - damage.start for damage in exported.report.damage if damage.reason != "unreadable"]
+    unread = [damage.end - damage.start for damage in exported.report.damage if damage.reason == "unreadable"]
     missing = [gap.stop - gap.start for gap in exported.missing]
     parts = [say(kind, bytes=sum(sizes), ranges=len(sizes)) for kind, sizes in (("in damaged", damaged), ("in missing", missing)) if sizes]
     yield say("saved messages", messages=exported.rows)
     if parts:
         yield _warning(say("bytes lost", bytes=sum(damaged + missing), parts=joined("and lost", parts)))
+    if unread:
+        yield _warning(say("bytes unread", bytes=sum(unread), ranges=len(unread)))
     yield Said("not accounted") if done.account is None else say("messages are", states=done.account.said)
     if done.problems:
         yield _warning(say("findings", findings=done.problems))

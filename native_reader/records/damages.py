@@ -16,6 +16,7 @@ CHECKSUM = "checksum"
 FROM_PROPERTIES = "zeros from properties"
 """The record before is whole by its lengths and its body's checksum."""
 PROPERTIES = "properties"
+UNREADABLE = "unreadable"
 OTHER_TAG, OTHER_KEYS = "tag contradicted", "key contradicted"
 """A record that is whole by all that is in it."""
 REASONS = (
@@ -30,7 +31,7 @@ REASONS = (
     "too large",
     CHECKSUM,
     PROPERTIES,
-    "unreadable",
+    UNREADABLE,
 )
 """Every reason for damage. What each means: the sentence `reason` and its name."""
 ANOMALIES = {

@@ -35,7 +35,7 @@ from native_reader.repair.named import as_named, renamed_in
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.records import Choices, ReadSettings
 from native_reader.repair.refusals import refusal
-from native_reader.repair.refused import is_controlled, refuse_kinds, refuse_topics
+from native_reader.repair.refused import is_controlled, refuse_foreign, refuse_kinds, refuse_topics
 from native_reader.repair.settings import EXTRACTED, OLDER, mended_settings
 from native_reader.repair.survey import WANTED, Decided, Run, Survey, Survivors
 from native_reader.sides.index import index_files
@@ -214,6 +214,7 @@ class RepairPlan:
 def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = None) -> RepairPlan:
     """Read the store, and decide everything. `kept`: gets the keys of its records."""
     refuse_kinds(files, settings.choices)
+    refuse_foreign(files, settings.reserved_hours)
     old = OldQueues(files, settings.sizes)
     refuse_topics(files, settings.choices.topics, (topic for topic, _ in old.all))
     survey = _surveyed(files, old, settings, kept)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from native_reader.errors import RepairError
-from native_reader.sentences import say
+from native_reader.sentences import Said, say
 
 BATCHES = "batches"
 
 
-def refusal(kind: str, **values: int | str) -> RepairError:
+def refusal(kind: str, **values: int | str | Said) -> RepairError:
     """The error of that kind."""
     said = say(f"refused {kind}", **values)
     error = RepairError(said.text())

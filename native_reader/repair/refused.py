@@ -20,6 +20,8 @@ from native_reader.storage.packed import rest_command
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import DLEDGER, UNFINISHED, StoreFiles, is_live
 from native_reader.storage.strays import rename_command, unpack_command
+from native_reader.witness.contradiction import FOREIGN_SEGMENTS
+from native_reader.witness.look import look_at
 
 _LOCAL = "file://"
 _PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
@@ -58,6 +60,13 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
         raise refusal("controller", store=files.uri, name=CONTROLLER)
     _refuse_parts(files)
     _refuse_property_crc(files)
+
+
+def refuse_foreign(files: StoreFiles, reserved_hours: int) -> None:
+    """Raise an error about a segment of another broker: its messages are not of this store, and nothing in them says so."""
+    for each in look_at(files, files.segments[-1].end, reserved_hours, reads_log=False).contradictions:
+        if each.effect == FOREIGN_SEGMENTS:
+            raise refusal("foreign", what=each.said)
 
 
 def is_controlled(files: StoreFiles) -> bool:

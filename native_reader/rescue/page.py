@@ -15,7 +15,7 @@ from native_reader.doctor import STATE, Diagnosis
 from native_reader.export.account import Exported
 from native_reader.markdown import Block, Code, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.plan.lost import LOST, MISSING, Missing
-from native_reader.records.damages import CHECKSUM, Damage
+from native_reader.records.damages import CHECKSUM, UNREADABLE, Damage
 from native_reader.rescue.saved import Around, SavedQueue
 from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import NO, Start, question, said_of
@@ -89,12 +89,15 @@ def _results(found: RescueFacts) -> Iterator[Result]:
     exported = found.exported
     topics = len({queue.topic for queue in found.queues if queue.messages})
     yield result("saved", say("saved", messages=exported.rows, topics=topics, files=len(exported.files)))
-    damage, failed = exported.report.damage, sum(damage.reason == CHECKSUM for damage in exported.report.damage)
-    size = sum(each.end - each.start for each in damage)
+    unread = [each for each in exported.report.damage if each.reason == UNREADABLE]
+    damage = [each for each in exported.report.damage if each.reason != UNREADABLE]
+    size, failed = sum(each.end - each.start for each in damage), sum(each.reason == CHECKSUM for each in damage)
     if failed:
         yield result("damaged", say("damaged checksums", ranges=len(damage), bytes=size, failed=failed))
-    elif len(damage):
+    elif damage:
         yield result("damaged", say("damaged", ranges=len(damage), bytes=size))
+    if unread:
+        yield result("unread", say("unread ranges", ranges=len(unread), bytes=sum(each.end - each.start for each in unread)))
     for reason, kind in ((MISSING, "missing ranges"), (LOST, "lost ranges")):
         ranges = [gap for gap in exported.missing if gap.reason == reason]
         if ranges:

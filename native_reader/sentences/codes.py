@@ -31,6 +31,7 @@ CODES = {
             "用从节点或备份中的数据恢复该区间；rmqstore 会继续读取其余部分，mode=DROPMALFORMED 也一样",
         ),
     ),
+    "log-unreadable": (("a file of the log, or a part of it, cannot be read", "日志的某个文件或其中一部分无法读取"), _DISK),
     "log-checksum": (
         ("a whole record with a wrong checksum", "完整的记录，但校验和错误"),
         (

@@ -84,8 +84,8 @@ DOCTOR = {
         "日志末尾之后有 {bytes:,} 字节的旧记录，已被 broker 丢弃",
     ),
     "no queues": (
-        "there are no consume queues: a broker makes them again from the log when it starts",
-        "没有消费队列：broker 启动时会根据 commitlog 重建",
+        "there are no consume queues: without them, consumers get no messages",
+        "没有消费队列：消费者因此收不到任何消息",
     ),
     "ahead": (
         ("{queues:,} {queues:queue|queues} with entries for records after the end of the log, which were lost or discarded: {names}"),

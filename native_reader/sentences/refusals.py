@@ -101,6 +101,10 @@ REFUSALS = {
         "size. Name the configuration with which the store was written",
         "broker 配置中 {name} 为 {size:,}，而存储中为 {found:,}：文件大小不同时 broker 不会启动。请指定写入该存储时所用的配置",
     ),
+    "refused foreign": (
+        "{what}. Look for the right file. Without it, move this one away, and repair again: the messages that were there count as lost",
+        "{what}。请查找正确的文件。如果没有，请将此文件移走后重新修复：原有的消息按丢失处理",
+    ),
     "refused order": (
         "the queue offsets of queue {queue} of '{topic}' go back at offset {offset:,}, and no consume queue says which of the two records "
         f"counts. {_RESCUE[0]}",

@@ -21,6 +21,11 @@ RESCUE = {
         ),
         "日志中有 {ranges:,} 处损坏，共 {bytes:,} 字节，其中 {failed:,} 条记录完整但校验和错误。",
     ),
+    "result unread": ("Not read:", "未读取："),
+    "unread ranges": (
+        "{ranges:,} {ranges:range|ranges} of the log with {bytes:,} bytes. What is in them is not known.",
+        "日志中有 {ranges:,} 个区间无法读取，共 {bytes:,} 字节。其中的内容未知。",
+    ),
     "result missing": ("Missing:", "缺失："),
     "missing ranges": (
         "{ranges:,} {ranges:range|ranges} that no file contains: {bytes:,} bytes.",

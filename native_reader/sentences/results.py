@@ -16,6 +16,10 @@ RESULTS = {
     ),
     "saved messages": ("saved {messages:,} {messages:message|messages}", "已保存 {messages:,} 条消息"),
     "bytes lost": ("{bytes:,} {bytes:byte|bytes} of the log {bytes:is|are} lost: {parts}", "日志中丢失了 {bytes:,} 字节：{parts}"),
+    "bytes unread": (
+        "{bytes:,} {bytes:byte|bytes} of the log could not be read, in {ranges:,} {ranges:range|ranges}",
+        "日志中有 {ranges:,} 个区间无法读取，共 {bytes:,} 字节",
+    ),
     "in damaged": ("{bytes:,} in {ranges:,} damaged {ranges:range|ranges}", "{ranges:,} 处损坏，共 {bytes:,} 字节"),
     "in missing": ("{bytes:,} in {ranges:,} missing {ranges:range|ranges}", "{ranges:,} 处缺失，共 {bytes:,} 字节"),
     "and lost": ("{first} and {second}", "{first}；{second}"),

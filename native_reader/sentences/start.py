@@ -177,7 +177,7 @@ START = {
         "{count:,} 个 commitlog 文件不在或改了名：它会在缺少这些消息的情况下继续运行",
     ),
     "start first gone": (
-        "the begin of the log is missing, which has not expired ({count:,} {count:message|messages} or more): look for the file first",
+        "the beginning of the log is missing, and it has not expired ({count:,} {count:message|messages} or more): look for the file first",
         "commitlog 开头的文件缺失，且并未过期（至少 {count:,} 条消息）：请先查找该文件",
     ),
     "start past end": (
@@ -193,11 +193,17 @@ START = {
         "有队列不见了（至少 {count:,} 条消息）：消费者收不到这些消息，它也不会恢复",
     ),
     "start foreign queues": (
-        "{count:,} {count:file|files} of queues name records of others: consumers would get messages of another queue, or none",
+        (
+            "{count:,} {count:file|files} of queues {count:names|name} records of other queues: consumers would get messages of another "
+            "queue, or none"
+        ),
         "{count:,} 个队列文件指向其他队列的记录：消费者会收到其他队列的消息，或收不到消息",
     ),
     "start no record": (
-        "{count:,} {count:file|files} of log or queues name no record where one was: messages are lost, or consumers would stop there",
+        (
+            "{count:,} {count:file|files} of log or queues {count:names|name} no record where one was: messages are lost, or consumers "
+            "would stop there"
+        ),
         "{count:,} 个 commitlog 或队列文件指向的位置没有记录：消息已丢失，或消费者会卡在那里",
     ),
     "start foreign topics": (
@@ -232,8 +238,8 @@ START = {
     ),
     "start no topics": ("it would not know any topic: there are no topic settings", "没有 topic 配置：它不认识任何 topic"),
     "start lost settings": (
-        "{file} cannot be used and has no .bak: it would start without these settings",
-        "{file} 无法使用，也没有 .bak：它会在没有这些配置的情况下启动",
+        "{file} cannot be used and has no .bak: it would start without what was in it",
+        "{file} 无法使用，也没有 .bak：它启动后会缺少其中的内容",
     ),
     "start old settings": ("{file} cannot be used: it would take its .bak, which is older", "{file} 无法使用：它会采用较旧的 .bak"),
     "start queued again": ("there are no queues: it would make them again from the log", "没有 consumequeue：它会根据 commitlog 重建"),

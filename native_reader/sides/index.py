@@ -244,11 +244,9 @@ class _OpenIndex:
         return self._inside(log, count) if first < log[0] or last >= log[1] else ends
 
     def _why_not(self, head: Head) -> Said | None:
-        if head.next_entry <= 1:
-            return _EMPTY
-        if not 0 <= head.begin <= head.end or head.next_entry > self._room:
+        if not 0 <= head.begin <= head.end or not 0 <= head.next_entry <= self._room:
             return _INCONSISTENT
-        return None
+        return _EMPTY if head.next_entry <= 1 else None
 
     def _is_in_chain(self, entry: NDArray[np.void], number: int) -> bool:
         """Whether the slot of the newest entry leads to it: it does not if the number of slots is wrong."""

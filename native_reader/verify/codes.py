@@ -15,6 +15,7 @@ SEVERITIES = {
 CODES = {
     # The log
     "log-damage": ERROR,
+    "log-unreadable": ERROR,
     "log-checksum": ERROR,
     "record-properties": ERROR,
     "record-compression": ERROR,

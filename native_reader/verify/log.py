@@ -18,7 +18,7 @@ from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD, MAGIC_V1, MAGI
 from native_reader.log.recovery import recovery_stops
 from native_reader.plan.beside import Sides
 from native_reader.plan.split import Split
-from native_reader.records.damages import OTHER_KEYS, Damage
+from native_reader.records.damages import OTHER_KEYS, UNREADABLE, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.sentences import Said, say, verbatim
@@ -154,12 +154,13 @@ class _SegmentCheck:
         except StoreError as error:
             if isinstance(error, UnreadableError) and not error.is_of_disk and error.errno not in REFUSED:
                 raise  # a lost network, for example: no fault of the store, and nothing else can be read
-            self._findings.add("log-damage", segment.uri, verbatim(str(error)), segment.base)
+            self._findings.add("log-unreadable", segment.uri, verbatim(str(error)), segment.base)
             self._runs.one(Mark.UNREAD, size=segment.size, offsets=(segment.base, segment.end - 1), file=segment.uri)
 
     def _add_damage(self, damage: Damage, unopened: str | None) -> None:
         start, end, uri = damage.start, damage.end, self._segment.uri
-        self._findings.add("log-damage", uri, _described(damage, unopened), start, last=start)
+        code = "log-unreadable" if damage.reason == UNREADABLE else "log-damage"
+        self._findings.add(code, uri, _described(damage, unopened), start, last=start)
         if unopened is not None:
             self._states.without = Mark.UNREAD_RECORD
         self._damage.append((start, end))

@@ -86,7 +86,7 @@ def test_an_index_without_faults() -> None:
         ((">qqqqii", 0, (0, 0, 0, 0, 0, 0)), "it is empty"),
         ((">i", 36, (29,)), "its header is inconsistent"),
         ((">i", 36, (2**31 - 1,)), "its header is inconsistent"),
-        ((">i", 36, (-5,)), "it is empty"),
+        ((">i", 36, (-5,)), "its header is inconsistent"),
         ((">q", 16, (-1,)), "its header is inconsistent"),
         ((">q", 24, (0,)), "its header is inconsistent"),
     ],

@@ -13,7 +13,7 @@ import pytest
 from support.golden import unpack
 from support.locks import held
 from support.own_stores import STORES
-from support.store_damages import patch, random_bytes, records, segments, tail, wrong_magic
+from support.store_damages import of_another_broker, patch, random_bytes, records, segments, tail, wrong_magic
 
 import native_reader as nr
 from native_reader.repair import disk, proof, repair
@@ -144,6 +144,17 @@ def test_wrong_queue_offsets_in_adjacent_records(store: Path, tmp_path: Path) ->
     for at, _ in records(segment)[40:48]:
         patch(segment, at + 20, (2**40).to_bytes(8, "big"))
     assert "the queue offsets of queue" in refused(store, tmp_path / "new")
+
+
+def test_a_segment_of_another_broker_was_refused_for_queue_offsets(store: Path, tmp_path: Path) -> None:
+    one, after = segments(store)[2:4]
+    of_another_broker(one, after)
+    said = refused(store, tmp_path / "new")
+    assert f"{one.as_uri()} is of another broker" in said
+    assert "Look for the right file. Without it, move this one away, and repair again" in said
+    assert not (tmp_path / "new").exists()
+    one.unlink()
+    assert nr.open(store).repair(tmp_path / "new").path == str(tmp_path / "new")
 
 
 def test_queues_that_are_gone_without_a_configuration(store: Path, tmp_path: Path) -> None:

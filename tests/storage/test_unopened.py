@@ -14,6 +14,7 @@ from support.stores import files_of, in_memory, log_of, message, on_disk
 import native_reader as nr
 from native_reader.storage.local import LocalFile
 from native_reader.testing.faulty import FaultyStorage
+from rmqstore.results import said_of_rescue
 
 SIZE = 2048
 LOG = log_of(numbered(map(message, range(40))), SIZE)
@@ -53,7 +54,7 @@ def test_one_file_stopped_everything(name: str, number: int, tmp_path: Path) -> 
     assert lost[0] == (base, base + SIZE, "unreadable")
     told = problem if number == errno.EIO else f"{storage.url}/{name} is not read: this user may not open it"
     assert told in store.diagnose().findings
-    (finding,) = [row for row in store.verify().to_table().to_pylist() if row["code"] == "log-damage"]
+    (finding,) = [row for row in store.verify().to_table().to_pylist() if row["code"] == "log-unreadable"]
     assert (finding["file"], finding["message"]) == (f"{storage.url}/{name}", problem)
     assert not any(row["code"] == "log-truncated-by-start" for row in store.verify().to_table().to_pylist())
     exported = store.messages(**LENIENT).export(tmp_path / "export")
@@ -89,3 +90,14 @@ def test_a_file_of_another_user_says_as_whom_to_run(tmp_path: Path, monkeypatch:
         f"{segment.name}: Permission denied. It belongs to the user {other.pw_name}: run this as that user, "
         f"for example with sudo -u {other.pw_name}"
     )
+
+
+def test_a_forbidden_segment_was_called_lost(tmp_path: Path) -> None:
+    storage = refusing(NAMES[1], errno.EACCES)
+    done = nr.open(f"{storage.url}/store").rescue(tmp_path / "rescue")
+    said = "\n".join(each.text() for each in said_of_rescue(done))
+    assert f"{SIZE:,} bytes of the log could not be read, in 1 range" in said
+    assert "bytes of the log are lost" not in said
+    page = Path(done.page).read_text()
+    assert f"**Not read:** 1 range of the log with {SIZE:,} bytes" in page
+    assert "**Damaged:**" not in page

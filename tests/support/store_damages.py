@@ -37,6 +37,16 @@ def patch(path: Path, at: int, content: bytes) -> None:
         file.write(content)
 
 
+def of_another_broker(segment: Path, after: Path) -> None:
+    """The next segment, as a broker at another address would have written it at that place."""
+    content, size = bytearray(after.read_bytes()), int(after.name) - int(segment.name)
+    for at, _ in records(after):
+        offset, place = struct.unpack_from(">qq", content, at + 20)
+        struct.pack_into(">qq", content, at + 20, offset + 70_000, place - size)
+        content[at + 64 : at + 68] = bytes((10, 20, 30, 40))
+    segment.write_bytes(content)
+
+
 def _middle(store: Path) -> tuple[Path, int]:
     segment = segments(store)[1]
     found = records(segment)

@@ -103,7 +103,7 @@ def test_the_index_of_a_healthy_store_is_valid(own_store: Callable[[str], Golden
         (">qqqqii", 0, (0, 0, 0, 0, 0, 0), "it is empty"),
         (">i", 36, (ENTRIES + 1,), "its header is inconsistent"),
         (">i", 36, (2**31 - 1,), "its header is inconsistent"),
-        (">i", 36, (-5,), "it is empty"),
+        (">i", 36, (-5,), "its header is inconsistent"),
         (">q", 16, (-1,), "its header is inconsistent"),
         (">4q", 0, (2**63 - 1, 2**63 - 1, 5, 2**63 - 1), None),
         (">i", _FIRST + 20 * (ENTRIES - 1), (-1,), "its last entry is in no chain. Check max_hash_slot_num"),

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import socket
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from support.command_line import run
 from support.golden import unpack
 from support.own_stores import NAMES, STORES
-from support.store_damages import records, segments
+from support.store_damages import of_another_broker, segments
 from support.stores import on_disk
 from support.verified import healthy
 
@@ -117,16 +116,6 @@ def test_a_copy_of_a_segment_under_another_name(store: Path) -> None:
     third, fourth = segments(store)[2:4]
     shutil.copy(third, fourth)
     assert "wrong name taken" in kinds(store)
-
-
-def of_another_broker(segment: Path, after: Path) -> None:
-    """The next segment, as a broker at another address would have written it at that place."""
-    content, size = bytearray(after.read_bytes()), int(after.name) - int(segment.name)
-    for at, _ in records(after):
-        offset, place = struct.unpack_from(">qq", content, at + 20)
-        struct.pack_into(">qq", content, at + 20, offset + 70_000, place - size)
-        content[at + 64 : at + 68] = bytes((10, 20, 30, 40))
-    segment.write_bytes(content)
 
 
 @pytest.mark.parametrize("place", [1, 2])
