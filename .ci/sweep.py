@@ -39,7 +39,17 @@ PARTS: dict[str, tuple[str, ...]] = {
     "streams": ("tests/stream", "tests/report"),
     "brokers": tuple(
         f"tests/brokers/test_{name}.py"
-        for name in ("brokers", "compared_stores", "databases", "live_stores", "recovery", "resend", "started_stores", "tables")
+        for name in (
+            "brokers",
+            "compared_stores",
+            "databases",
+            "live_stores",
+            "recovery",
+            "resend",
+            "started_stores",
+            "synthetic_stores",
+            "tables",
+        )
     ),
     "starts": ("tests/brokers/test_whole_brokers.py",),
     "repaired": ("tests/brokers/test_repaired_stores.py",),
