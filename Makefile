@@ -10,6 +10,8 @@ KERNEL := $(VENV)/.kernel-$(KERNEL_PROFILE)
 # Python compiles what it imports, and keeps that: without, each of a thousand processes would compile it again.
 # To compile all that is installed takes longer than to install it.
 unexport PYTHONDONTWRITEBYTECODE
+# The filter: a new pip shows that setuptools warns of every editable installation.
+EDITABLE := PYTHONWARNINGS='ignore:Editable installation'
 INSTALL := --quiet --disable-pip-version-check --no-compile
 
 # What pytest gets, for example: make test PYTEST_ARGS="-x tests/test_house.py"
@@ -124,26 +126,30 @@ env: $(STAMP)
 java:
 	@.ci/check_java
 
-$(STAMP): setup.cfg pyproject.toml
-	@test -x $(PYTHON) || { \
-	  for python in $(PYTHONS); do \
-	    if "$$python" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-	      echo "environment $(VENV): made with $$("$$python" --version), once"; \
-	      exec "$$python" -m venv $(VENV); \
-	    fi; \
-	  done; \
-	  echo "No Python 3.11 or newer that can make a virtual environment. Install one:" >&2; \
-	  echo "  Debian, Ubuntu: apt install python3 python3-venv    Fedora: dnf install python3    macOS: brew install python" >&2; \
-	  echo "or name it: make test BASE_PYTHON=/path/to/python3.12" >&2; \
-	  exit 1; }
+# The newest pip: that of Python 3.11 takes twice as long to find out what to install. It works too.
+$(PYTHON):
+	@for python in $(PYTHONS); do \
+	  if "$$python" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    echo "environment $(VENV): made with $$("$$python" --version), once"; \
+	    "$$python" -m venv $(VENV) || exit 1; \
+	    $(PYTHON) -m pip install $(INSTALL) --upgrade pip; \
+	    exit 0; \
+	  fi; \
+	done; \
+	echo "No Python 3.11 or newer that can make a virtual environment. Install one:" >&2; \
+	echo "  Debian, Ubuntu: apt install python3 python3-venv    Fedora: dnf install python3    macOS: brew install python" >&2; \
+	echo "or name it: make test BASE_PYTHON=/path/to/python3.12" >&2; \
+	exit 1
+
+$(STAMP): setup.cfg pyproject.toml | $(PYTHON)
 	@echo "environment $(VENV): installing this package with PySpark, pyarrow and the tools of the tests, about 1 GB, from the package index"
 	@echo "This takes 1 to 5 minutes, without output, and is repeated only if setup.cfg or pyproject.toml changes"
-	@$(PYTHON) -m pip install $(INSTALL) --use-pep517 --editable '.[test$(EXTRAS:%=,%)]'
+	@$(EDITABLE) $(PYTHON) -m pip install $(INSTALL) --use-pep517 --editable '.[test$(EXTRAS:%=,%)]'
 	@touch $@ $(EXTRAS:%=$@-%)
 
 # The tools of another extra. To install them replaces this package for a moment, so not while tests run: make env EXTRAS="docs notebooks"
 $(STAMP)-%: $(STAMP)
-	@$(PYTHON) -m pip install $(INSTALL) --editable '.[$*]'
+	@$(EDITABLE) $(PYTHON) -m pip install $(INSTALL) --editable '.[$*]'
 	@touch $@
 
 # Where Rust is missing, nothing is made: the targets above run with numpy.

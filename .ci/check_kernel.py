@@ -71,9 +71,9 @@ def main(folder: Path, scratch: Path) -> None:
         check_source(sdist)
 
     environment = scratch / "kernel"
-    venv.create(environment, with_pip=True)
+    venv.create(environment)
     python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", "--no-compile")
     output(*pip, wheel)
     imported, seam = output(python, "-I", "-c", "import rmqstore_kernel as k; print(k.__version__, k.SEAM)").split()
     assert imported == version, f"the extension is {imported}, Cargo.toml {version}"

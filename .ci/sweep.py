@@ -18,6 +18,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+OF_BROKERS = (
+    "brokers",
+    "compared_stores",
+    "databases",
+    "live_stores",
+    "recovery",
+    "resend",
+    "started_stores",
+    "synthetic_stores",
+    "tables",
+)
 OF_FRAMES = ("frames", "large", "live", "pushdown", "where")
 OF_JOBS = ("spark_cluster", "spark_example_runs", "spark_examples", "spark_pipeline", "spark_process")
 PARTS: dict[str, tuple[str, ...]] = {
@@ -37,10 +48,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "tests/storage",
     ),
     "streams": ("tests/stream", "tests/report"),
-    "brokers": tuple(
-        f"tests/brokers/test_{name}.py"
-        for name in ("brokers", "compared_stores", "databases", "live_stores", "recovery", "resend", "started_stores", "tables")
-    ),
+    "brokers": tuple(f"tests/brokers/test_{name}.py" for name in OF_BROKERS),
     "starts": ("tests/brokers/test_whole_brokers.py",),
     "repaired": ("tests/brokers/test_repaired_stores.py",),
     "repairs": ("tests/repair",),

@@ -46,11 +46,11 @@ class Bodies:
         self._share = compressed
         if compressed:
             known = [codec for codec in compression.CODECS if codec[0] in codecs]
-            bodies, flags = [], []
+            bodies, flags, twice = [], [], text + text
             for i, length in enumerate(self._lengths(_COMPRESSED, rng)):
                 _, flag, compress = known[i % len(known)]
                 start = int(rng.choice(self._starts))
-                bodies.append(compress((text + text)[start : start + int(length)]))
+                bodies.append(compress(twice[start : start + int(length)]))
                 flags.append(flag)
             self._packed = pool.add_all(bodies)
             self._packed_flags = np.array(flags, dtype=np.int32)

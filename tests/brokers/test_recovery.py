@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 from rocketmq import Java
-from support.effort import mostly_long
 from support.golden import unpack
 from support.own_stores import STORES
 
@@ -62,8 +61,8 @@ FAULTS = (
 )  # fmt: skip
 
 
-@pytest.mark.gate
-@pytest.mark.parametrize("fault", mostly_long(FAULTS, *FAULTS[:3]), ids=[fault.__name__ for fault in FAULTS])
+@pytest.mark.long
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_killed_brokers_log(rocketmq: Callable[[str], Java], tmp_path: Path, fault: Callable[[list[Path]], None]) -> None:
     store = unpack("5.5.0-killed", tmp_path, STORES)
     fault(sorted((store.root / "commitlog").iterdir()))

@@ -40,6 +40,7 @@ def written(rocketmq: Callable[[str], Java], tmp_path_factory: pytest.TempPathFa
     return judged(rocketmq("5.5.0"), folder)
 
 
+@pytest.mark.long
 def test_javas_decoder_reads_every_record_as_we_do(written: Golden) -> None:
     rows = rows_of(nr.open(written.root).messages(columns="*").to_table())
     assert len(rows) == len(written.expected_rows) > 3000
@@ -50,6 +51,7 @@ def test_javas_decoder_reads_every_record_as_we_do(written: Golden) -> None:
     assert used[GZIP.why] == sum(row["stored_body"].startswith(b"\x1f\x8b") for row in rows) > 0
 
 
+@pytest.mark.long
 def test_rocketmq_loads_it_truncates_nothing_and_finds_every_message(
     rocketmq: Callable[[str], Java], written: Golden, tmp_path: Path
 ) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from rocketmq import Java
-from support.effort import mostly_long
 from support.golden import Golden, opened
 from support.own_stores import NAMES
 from support.plain_decoder import Row
@@ -83,8 +82,8 @@ def name_of(row: Row) -> str:
     return f"{row['topic']}@{row['group']}{'@broadcast' if row['is_broadcast'] else ''}"
 
 
-@pytest.mark.gate
-@pytest.mark.parametrize("name", mostly_long(NAMES, "4.9.7-kinds", "5.5.0-grpc", "5.5.0-kinds", "5.5.0-old-client"))
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
 def test_offsets_and_traces_of_real_brokers(
     rocketmq: Callable[[str], Java], own_store: Callable[[str], Golden], tmp_path: Path, name: str
 ) -> None:
@@ -107,6 +106,7 @@ def test_offsets_and_traces_of_real_brokers(
     assert (ours and bodies) or not name.endswith("-kinds")
 
 
+@pytest.mark.long
 def test_traces_of_each_kind(rocketmq: Callable[[str], Java], tmp_path: Path) -> None:
     bodies = [body.replace("|", "\x01").replace("/", "\x02").encode() for body in BODIES]
     memory = in_memory(files_of(log_of(Message(topic=TRACE, body=body, queue_offset=number) for number, body in enumerate(bodies))))

@@ -10,7 +10,7 @@ import pytest
 from support.blocks import Block, Places, Walk, blocks_of, documents, kept, leaves_out, pages
 from support.command_line import run
 from support.documented import NOT_RUN, ROOT, write_stores
-from support.effort import mostly_gate
+from support.effort import mostly_gate, mostly_long
 from support.left_out import LEFT_OUT, LeftOut
 from support.walked import home, new_store
 
@@ -25,7 +25,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return new_store(tmp_path_factory.mktemp("blocks") / "store")
 
 
-@pytest.mark.parametrize("page", mostly_gate(pages(with_spark=False), "docs/export.md"))
+AT_NIGHT = ("docs/install.md", "docs/recipes.md")
+"""Pages with little that the gate does not have elsewhere: an installed wheel, and the recipes."""
+BY_DAY = [page for page in pages(with_spark=False) if page not in AT_NIGHT]
+
+
+@pytest.mark.parametrize("page", [*mostly_gate(BY_DAY, "docs/export.md"), *mostly_long(AT_NIGHT)])
 def test_every_block_is_executed(page: str, store: Path, tmp_path: Path) -> None:
     here = home(page, store, tmp_path)
     Walk(Places(here)).go(kept(blocks_of(page)))

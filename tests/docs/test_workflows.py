@@ -53,7 +53,11 @@ def test_a_change_runs_what_is_quick_on_the_oldest_and_the_newest_python_and_a_n
     supported = re.findall(r":: Python :: (3\.\d+)$", setup["metadata"]["classifiers"], re.MULTILINE)
     matrices = {name: JOBS["ci", name].get("strategy", {}).get("matrix") for name in FILES["ci"]["jobs"]}
     assert matrices == {"checks": None, "tests": {"python": [supported[0], supported[-1]]}, "gate": None, "sweep": {"part": [*PARTS]}}
-    assert COMMANDS["ci", "gate"] == ["bash .ci/run", "make test-numpy"]
+    assert COMMANDS["ci", "gate"] == [
+        "bash .ci/run",
+        "make test-numpy",
+        "RMQSTORE_SWEEP=whole make test-numpy OF_THE_KERNEL=tests/promises/test_truth.py",
+    ]
     # GitHub sets CI=true, with which `make test` looks at the samples of the gate.
     assert COMMANDS["ci", "tests"] == ["CI=false make test"]
     assert all("schedule" in JOBS["ci", name]["if"] for name in ("gate", "sweep"))

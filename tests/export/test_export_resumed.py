@@ -105,12 +105,13 @@ def test_each_kill_leaves_only_whole_files(memory: MemoryStorage, tmp_path: Path
 
 @pytest.mark.gate
 def test_a_killed_process_continues(tmp_path: Path) -> None:
-    """kill -9 of a real process with two jobs, again and again."""
+    """kill -9 of a real process with two jobs, again and again. Those to be killed read slowly: else they may end before, while we wait."""
     write_store(tmp_path / "store", StoreSpec(bytes=4 << 20, queues=False, index=False))
-    code = "import native_reader as nr; nr.open('store').messages(max_partition_bytes=100_000).export('out', partition_by='topic', jobs=2)"
+    read = "import native_reader as nr; scan = nr.open('store').messages(max_partition_bytes=100_000, {}); "
+    code, slowly = read + "scan.export('out', partition_by='topic', jobs=2)", "max_read_rate='1m'"
     environment, kills = os.environ | {"PYTHONPATH": str(ROOT)}, 0
     while True:
-        process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environment)
+        process = subprocess.Popen([sys.executable, "-c", code.format(slowly if kills < 3 else "")], cwd=tmp_path, env=environment)
         records = len(list((tmp_path / "out").glob("_parts/*")))
         while process.poll() is None and (kills == 3 or len(list((tmp_path / "out").glob("_parts/*"))) < records + 2):
             time.sleep(0.005)

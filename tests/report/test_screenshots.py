@@ -36,7 +36,7 @@ frame.onload = () => {{ document.title = "content " + frame.contentDocument.docu
 
 Browser = Callable[..., str]
 
-pytestmark = pytest.mark.gate
+pytestmark = [pytest.mark.gate, pytest.mark.xdist_group("screenshots")]  # in one worker: one browser, each page once
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import native_reader as nr
 from native_reader.testing import StoreSpec, write_store
 from native_reader.testing.faulty import FaultyStorage
 
+pytestmark = pytest.mark.xdist_group("few_rows")  # in one worker, which writes each store once
 KIB, MIB = 1 << 10, 1 << 20
 KINDS = {"at rest": (False, True), "killed": (True, True), "at rest, no queues": (False, False), "killed, no queues": (True, False)}
 IN_LAST = 9 * MIB

@@ -19,7 +19,7 @@ def marks(page: str) -> list[pytest.MarkDecorator]:
     """What an older PySpark does not have; and not every run walks through all pages."""
     code = "".join(block.code for block in kept(blocks_of(page)))
     needed = [streams] if "readStream" in code else [_FILTERS] if "filterPushdown" in code else []
-    if page in ("docs/kernel.md", "docs/recovery.md", "docs/verify.md"):
+    if page in ("docs/filters.md", "docs/kernel.md", "docs/recovery.md", "docs/streaming.md", "docs/verify.md"):
         return [*needed, pytest.mark.long]
     return needed if page in ("README.md", "docs/quickstart.md") else [*needed, pytest.mark.gate]
 

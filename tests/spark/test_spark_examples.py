@@ -98,7 +98,7 @@ def compare(stores: Path, topic: str = "") -> None:
     exec(code.replace("/data/store", str(stores / "store")).replace("/lake", str(stores / "out")), {})
 
 
-@pytest.mark.gate
+@pytest.mark.long
 @streams
 def test_a_lake_of_one_topic(run: Callable[..., Ended], stores: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = run("lake.py", stores / "store", stores / "out", "--topic", "Plain", "--until-now")

@@ -28,7 +28,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def entries(count: int) -> list[tuple[bytes, bytes]]:
     generator = random.Random(3)
     sizes = (3, 100, 900, 10, 4000, 70_000)
-    return [(b"key%d" % number, generator.randbytes(sizes[min(generator.randrange(60), 5)])) for number in range(count)]
+    return [(b"key%d" % number, generator.randbytes(generator.choice(sizes))) for number in range(count)]
 
 
 def copied_database(folder: Path, rows: list[tuple[bytes, bytes]]) -> Path:

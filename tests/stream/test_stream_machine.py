@@ -20,7 +20,7 @@ from support.tune import Tune
 from native_reader.errors import DataLoss
 from rmqstore_spark import stream
 
-LIVES = at_effort(40, 600)
+LIVES = at_effort(24, 600)
 # Different in each sweep. Two workers that collect the same tests must draw the same seeds.
 FIRST = LIVES * date.today().toordinal() if WHOLE else 0
 BLOCKS = pytest.mark.parametrize("seeds", [range(FIRST + k, FIRST + LIVES, 4) for k in range(4)], ids=lambda seeds: f"seed {seeds[0] % 4}")
