@@ -95,6 +95,8 @@ class Start:
 _COUNTS = "whole", "served", "moved", "unreachable", "deleted", "reused"
 _MOST_QUEUES = 1000
 """So many queues are named that are not served whole."""
+_MOST_COUNTED = 2000
+"""Of a small log, what consumers get is counted if it has up to so many queues: else that takes longer than all other looks."""
 
 
 def _by_result(after: Iterable[tuple[Line, After]]) -> Iterator[dict[str, Any]]:
@@ -194,7 +196,8 @@ def may_start(
 def _after(log: RecoveredLog, samples: Sequence[Sample] | None, lines: Sequence[Line]) -> AfterStart | None:
     """What consumers get, if the log is read whole or its damage is known, and all queues are in files that can be read."""
     files = log.files
-    if not log.is_known or files.databases or any(each.problem is not None or each.refused for each in samples or ()):
+    cannot = files.databases or any(each.problem is not None or each.refused for each in samples or ())
+    if cannot or not log.is_known or (not log.has_known_damage and len(samples or ()) > _MOST_COUNTED):
         newest = max((segment.base for segment in files.segments if segment.base < log.end), default=0)
         log.queued = queued_of(files, newest + 1, samples)
         return None

@@ -80,9 +80,14 @@ class RecoveredLog:
         return bool(segments) and sum(segment.size for segment in segments) <= READ_WHOLE and not storage_of(segments[0].uri).is_slow
 
     @property
+    def has_known_damage(self) -> bool:
+        """Whether all of it was read before."""
+        return self._known is not None
+
+    @property
     def is_known(self) -> bool:
         """Whether its damage is known, or found by reading all of it."""
-        return self._known is not None or self.is_small
+        return self.has_known_damage or self.is_small
 
     @property
     def end(self) -> int:
