@@ -113,7 +113,9 @@ def _written(files: StoreFiles, unfinished: Target, path: str, settings: ReadSet
                 raise
             new = write_store(plan, unfinished.path, copies, kept, comparing)
             warnings, account = prove(plan, new, unfinished.path, settings, comparing)
-            start = answer_for(new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True)
+            start = answer_for(
+                new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True, counts=not account.is_whole
+            )
             done = Repaired(plan, path, *_warnings(warnings), start, account)
             unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
             background.finish()

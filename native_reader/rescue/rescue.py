@@ -129,7 +129,8 @@ def _rescue(
     if LOG in diagnosis.facts:
         # A broker goes by the names of files.
         end, damage = dict(exported.ends)[files.uri], None if named.misnamed else Damages.of(exported.report.damage)
-        start = answer_for(files, end, reserved_hours, reading.get("max_read_rate"), damage, checksums=damage is not None)
+        counts = damage is not None and account is not None and not account.is_whole
+        start = answer_for(files, end, reserved_hours, reading.get("max_read_rate"), damage, checksums=damage is not None, counts=counts)
     return RescueFacts(diagnosis, exported, queues, account, checked, losses, surroundings, warnings, start, datetime.now(UTC))
 
 

@@ -125,6 +125,7 @@ def answer_for(
     witnesses: Witnesses | None = None,
     reads_log: bool = True,
     version: str | None = None,
+    counts: bool = False,
 ) -> Start:
     """The answer as each command gives it: for all versions that the store can be of, or for the one that is asked for.
 
@@ -137,7 +138,7 @@ def answer_for(
     if witnesses is None:
         witnesses = look_at(files, end, reserved_hours, rate, reads_log=reads_log)
     settings: dict[str, Any] = {"checksums": checksums, "now": moment, "reserved_hours": reserved_hours, "max_read_rate": rate}
-    return may_start(files, lines, end, damage, witnesses=witnesses, **settings)
+    return may_start(files, lines, end, damage, witnesses=witnesses, counts=counts, **settings)
 
 
 def may_start(
@@ -151,6 +152,7 @@ def may_start(
     reserved_hours: int,
     max_read_rate: int | None = None,
     witnesses: Witnesses | None = None,
+    counts: bool = False,
 ) -> Start:
     """Whether a broker may be started on a store, and what it would do.
 
@@ -164,6 +166,7 @@ def may_start(
         reserved_hours: `fileReservedTime` of the broker.
         max_read_rate: The maximum number of bytes per second.
         witnesses: What contradicts, from a look at each file.
+        counts: Whether what consumers get is counted in a large log, too, whose damage is known: it is read once more for that.
     """
     lines = tuple(lines)
     if any(segment.framing != PLAIN for segment in files.segments):
@@ -173,7 +176,7 @@ def may_start(
     log = RecoveredLog(files, end, damage, max_read_rate, checksums=checksums)
     reasons: dict[Line, list[Cause]] = {line: list(refusals.of(line)) for line in lines}
     started = [line for line in lines if not _refuses(reasons[line])]
-    after = _after(log, witnesses.samples, [line for line in started if not _leaves_out(reasons[line])])
+    after = _after(log, witnesses.samples, [line for line in started if not _leaves_out(reasons[line])], counts=counts)
     of_all = [*_contradictions(witnesses, is_counted=after is not None), *_unknown_topics(files), *log.holes()]
     of_all += expired_segments(files, now, reserved_hours)
     for line in started:
@@ -193,11 +196,11 @@ def may_start(
     return Start(outcome, tuple(joined), lines, log.unread_before, is_partial, share, known)
 
 
-def _after(log: RecoveredLog, samples: Sequence[Sample] | None, lines: Sequence[Line]) -> AfterStart | None:
-    """What consumers get, if the log is read whole or its damage is known, and all queues are in files that can be read."""
+def _after(log: RecoveredLog, samples: Sequence[Sample] | None, lines: Sequence[Line], *, counts: bool) -> AfterStart | None:
+    """What consumers get, if the log is small, or that is asked for; and if all queues are in files that can be read."""
     files = log.files
     cannot = files.databases or any(each.problem is not None or each.refused for each in samples or ())
-    if cannot or not log.is_known or (not log.has_known_damage and len(samples or ()) > _MOST_COUNTED):
+    if cannot or not (counts or (log.is_small and len(samples or ()) <= _MOST_COUNTED)):
         newest = max((segment.base for segment in files.segments if segment.base < log.end), default=0)
         log.queued = queued_of(files, newest + 1, samples)
         return None

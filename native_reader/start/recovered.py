@@ -80,16 +80,6 @@ class RecoveredLog:
         return bool(segments) and sum(segment.size for segment in segments) <= READ_WHOLE and not storage_of(segments[0].uri).is_slow
 
     @property
-    def has_known_damage(self) -> bool:
-        """Whether all of it was read before."""
-        return self._known is not None
-
-    @property
-    def is_known(self) -> bool:
-        """Whether its damage is known, or found by reading all of it."""
-        return self.has_known_damage or self.is_small
-
-    @property
     def end(self) -> int:
         """Where its records end."""
         return self._read.end

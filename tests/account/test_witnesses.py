@@ -210,7 +210,7 @@ def test_a_wrong_first_entry_does_not_make_a_topic_new() -> None:
 
 
 def expired(hours: int, *, is_cleaned: bool) -> Found:
-    """The first segment is gone. The store's times span some hours; a broker that deletes it deletes queue files, too."""
+    """The first segment is gone. The store's times span some hours; a broker that deletes it deletes files of queues and index, too."""
     times = [1_700_000_000_000 + each * hours * 3_600_000 // 60 for each in range(60)]
     log, files = healthy([message(each, store_timestamp=times[each]) for each in range(60)], queue_file=80)
     gone = [each for each in log.placed if each.segment == 0]
@@ -220,6 +220,8 @@ def expired(hours: int, *, is_cleaned: bool) -> Found:
             own = [each.message.queue_offset for each in gone if each.message.topic == topic]
             if number + 3 in own:
                 files.pop(queue_of(topic, 20 * number))
+    if is_cleaned:
+        files = {name: content for name, content in files.items() if "/index/" not in name}
     found = found_in(files)
     return {key: count for key, count in found.items() if key != ("served", "queued")}
 
