@@ -72,7 +72,7 @@ START = {
         "timerlog 中的 {file} 不是 timerlog 文件：broker 拒绝加载。请将其移走",
     ),
     "start no array": (
-        "what is at offset {offset:,} has a size that no array of Java's has: a broker ends there with an OutOfMemoryError",
+        "what is at offset {offset:,} claims to be a record larger than any array in Java: a broker ends there with an OutOfMemoryError",
         "偏移量 {offset:,} 处的大小超过 Java 数组的上限：broker 会在此因 OutOfMemoryError 退出",
     ),
     "start large array": (

@@ -33,7 +33,8 @@ from native_reader.witness.entries import Sample
 
 NO, BETTER_NOT, BUT, SO_FAR, YES, UNKNOWN = "no", "better not", "yes, but", "nothing against it", "yes", "unknown"
 OUTCOMES = NO, BETTER_NOT, BUT, SO_FAR, YES, UNKNOWN
-"""BETTER_NOT: it would start, and lose messages. SO_FAR: nothing speaks against it in the part of the log that was read."""
+"""BETTER_NOT: it would start, and lose messages, or only some versions would start. SO_FAR: nothing speaks against it in the part of the
+log that was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +251,7 @@ def _outcome(reasons: Sequence[Reason], *, refused: bool) -> str:
         return NO
     if any(reason.harm is Harm.UNKNOWN for reason in reasons):
         return UNKNOWN
-    if _loses(reasons):
+    if _loses(reasons) or any(reason.harm is Harm.REFUSES for reason in reasons):  # some versions refuse
         return BETTER_NOT
     return BUT if reasons else YES
 
