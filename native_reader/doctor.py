@@ -29,7 +29,7 @@ from native_reader.sides.index_database import has_rows, index_database
 from native_reader.start import Start, answer_for, checked_version
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import PLAIN, REFUSED, UNFINISHED, StoreFiles, is_live, is_refused
+from native_reader.storage.store import PLAIN, REFUSED, UNFINISHED, StoreFiles, is_live, is_refused, past_failures
 from native_reader.tables import TABLES
 from native_reader.tables.queues import FoundQueue, OlderRecords, found_queue, states_of, warn_of_rocksdb
 from native_reader.text import names_of, size_of
@@ -120,7 +120,7 @@ def diagnose(
     may be started is not asked. `for_version`: of that broker.
     """
     version = None if for_version is None else checked_version(for_version)
-    found = Diagnosis()
+    files, found = past_failures(files), Diagnosis()
     look = _Examination(files, options, found, progress)
     for part, facts_of in {STORE: look.store, LOG: look.log, QUEUES: look.queues, INDEX: look.index}.items():
         try:

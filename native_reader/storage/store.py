@@ -9,7 +9,7 @@ import errno
 import re
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from native_reader.errors import StoreDamaged, UnreadableError, option_name
 from native_reader.layout.begin import UP_TO_FRAMING, is_framed
@@ -40,6 +40,8 @@ class Segment:
     uri: str
     identity: int
     framing: str = PLAIN
+    may_fail: bool = field(default=False, compare=False)
+    """Whether a lenient read passes over what a storage does not give, and not only over what a disk lost."""
 
     @property
     def end(self) -> int:
@@ -123,6 +125,14 @@ class StoreFiles:
         return self.segments[after - 1] if after else None
 
 
+def past_failures(store: StoreFiles) -> StoreFiles:
+    """The store, for a look that says what is not read and goes on with the other files.
+
+    A read of messages does not: what a network does not give today, it gives tomorrow.
+    """
+    return replace(store, segments=tuple(replace(segment, may_fail=True) for segment in store.segments))
+
+
 def is_live(store: str) -> bool:
     """Whether a broker on this host uses the store at that URI: it holds a lock on the file `lock`."""
     return storage_of(store).is_locked(f"{store}/lock")
@@ -167,6 +177,7 @@ def segments_in(directory: str, entries: Iterable[DirEntry], framing: str | None
 
 def framing_of(uris: Sequence[str]) -> str:
     """PLAIN or DLEDGER, from the first segment with enough bytes to tell."""
+    problem: UnreadableError | None = None
     for uri in uris[:_SAMPLED]:
         try:
             with storage_of(uri).open(uri) as file:
@@ -174,11 +185,13 @@ def framing_of(uris: Sequence[str]) -> str:
         except FileNotFoundError:  # deleted meanwhile
             continue
         except UnreadableError as error:
-            if not (error.is_of_disk or error.errno in REFUSED):
-                raise
+            problem = error if problem is None and not (error.is_of_disk or error.errno in REFUSED) else problem
             continue  # a read of its records is an error, or skips it
+        problem = None
         if (framed := is_framed(head, offset_in(uri.rpartition("/")[2]))) is not None:
             return DLEDGER if framed else PLAIN
+    if problem is not None:
+        raise problem
     return PLAIN
 
 
