@@ -24,6 +24,13 @@ QUEUE_DATABASES = ("consumequeue", "consumequeue_rocksdb")
 """Where consume queues can be in RocksDB. The second: 5.5.0+, useSeparateStorePathForRocksdbCQ."""
 REFUSED = (errno.EACCES, errno.EPERM)
 """This user may not read the file."""
+_FAILED = frozenset(
+    getattr(errno, name)
+    for name in (
+        *("ETIMEDOUT", "ECONNRESET", "ECONNREFUSED", "ECONNABORTED", "ENOTCONN", "EPIPE", "ENETDOWN", "ENETUNREACH", "ENETRESET"),
+        *("EHOSTDOWN", "EHOSTUNREACH", "ESTALE", "EAGAIN", "EMFILE", "ENFILE"),
+    )
+)
 _SEGMENT_NAME = re.compile("[0-9]{20}")
 _LAST_OFFSET = 2**63 - 2**32
 """Keeps sums of an offset and a record's size within 64 bits."""
@@ -136,6 +143,11 @@ def past_failures(store: StoreFiles) -> StoreFiles:
 def is_live(store: str) -> bool:
     """Whether a broker on this host uses the store at that URI: it holds a lock on the file `lock`."""
     return storage_of(store).is_locked(f"{store}/lock")
+
+
+def is_unknown(error: OSError) -> bool:
+    """Whether an error tells nothing of a file: this user may not open it, or its storage failed. A broker may be able to read it."""
+    return isinstance(error, UnreadableError) and (error.errno is None or error.errno in REFUSED or error.errno in _FAILED)
 
 
 def is_refused(uri: str) -> bool:

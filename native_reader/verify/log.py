@@ -248,7 +248,13 @@ class _SegmentCheck:
         unnamed = self._states.unnamed(damage + self._frame)
         for row in np.flatnonzero(unnamed >= SMALLEST_RECORD).tolist():
             start, end = damage[row].tolist()
-            mark = Mark.UNREAD if end > self._segment.base + window.not_read_from else Mark.LAST_BYTES if end == self._segment.end else Mark.BYTES
+            mark = (
+                Mark.UNREAD
+                if end > self._segment.base + window.not_read_from
+                else Mark.LAST_BYTES
+                if end == self._segment.end
+                else Mark.BYTES
+            )
             self._runs.one(mark, size=int(unnamed[row]), offsets=(start, end - 1), file=self._segment.uri)
 
     def _foreign(self) -> None:
