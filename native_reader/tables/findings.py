@@ -100,7 +100,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
     store, segments = read.store, read.store.segments
     sides = sides_of(store, end.offset, end.stale, planning)
     lost = None
-    if end.lost is not None:
+    if end.lost is not None and end.lost.why.kind != "not opened":  # such a file has a finding of its own
         lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.what_and_why)
     gaps = tuple(read.missing())
     unread = [verbatim(why) for database in store.databases if (why := why_unreadable(database)) is not None]
