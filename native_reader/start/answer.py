@@ -192,9 +192,9 @@ def may_start(
 
 
 def _after(log: RecoveredLog, samples: Sequence[Sample] | None, lines: Sequence[Line]) -> AfterStart | None:
-    """What consumers get, if the log is read whole or its damage is known, and all queues are in files and were read."""
+    """What consumers get, if the log is read whole or its damage is known, and all queues are in files that can be read."""
     files = log.files
-    if not log.is_known or files.databases or any(sample.problem is not None for sample in samples or ()):
+    if not log.is_known or files.databases or any(each.problem is not None or each.refused for each in samples or ()):
         newest = max((segment.base for segment in files.segments if segment.base < log.end), default=0)
         log.queued = queued_of(files, newest + 1, samples)
         return None

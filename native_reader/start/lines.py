@@ -166,4 +166,5 @@ def span_of(lines: Iterable[Line]) -> str:
 def _span(first: str, last: str | None) -> str:
     if last is None:
         return f"{first}+"
-    return last if last in (first, f"{first[:-1]}x") else f"{first}–{last}"
+    is_series = first.endswith(".0") and last == f"{first[:-1]}x"
+    return last if is_series or first == last else f"{first}–{last}"

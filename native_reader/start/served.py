@@ -97,7 +97,7 @@ class _State:
     deleted: int = 0
     highest: int = -1
     skipped: list[tuple[int, int]] = field(default_factory=list)
-    behind: list[tuple[int, bool]] = field(default_factory=list)
+    behind: list[tuple[Numbers, Mask]] = field(default_factory=list)
     """Records whose entries are in its files after `kept`: their queue offsets, and whether they got another one."""
 
 
@@ -131,7 +131,7 @@ class Simulation:
         if len(left.offsets):
             moved = self._append(state, left, self._are_dispatched(left.offsets, checked, dispatched))
             behind = entries.own[are_left]
-            state.behind += zip(left.numbers[behind].tolist(), moved[behind].tolist(), strict=True)
+            state.behind += [(left.numbers[behind], moved[behind])] if behind.any() else []
 
     def _are_dispatched(self, offsets: Numbers, checked: int, dispatched: int) -> Mask:
         at_first: Mask = (offsets >= self.recovery.checked) & (offsets > self.recovery.after) & (offsets < checked)
@@ -142,6 +142,8 @@ class Simulation:
         """Put entries at the end of the queue. Gives which records got another queue offset than their own."""
         which = np.flatnonzero(are_dispatched & (records.offsets + records.sizes > state.reached))
         moved = np.zeros(len(records.offsets), bool)
+        if not self.recovery.again and state.cut.end < state.loaded.end:  # it is cut before them afterwards
+            return moved
         if len(which) and state.is_new:
             state.is_new, state.begin, state.end = False, int(records.numbers[which[0]]), int(records.numbers[which[0]])
         which = which[(records.numbers[which] >= state.end) | (records.numbers[which] == 0)]
@@ -174,13 +176,12 @@ class Simulation:
 
     def _read_once_more(self, state: _State) -> None:
         """Cut the queue after entries were added. What its last file has behind them comes back."""
-        if state.added and state.cut.end < state.loaded.end:  # it is cut before the first of them
-            state.moved = 0
         first = state.end if state.added else state.kept
         state.end = followed(state.loaded, state.end, self.recovery.cut) if state.added else state.cut.end
-        for number, was_moved in state.behind:
-            if first <= number < state.end:
-                state.served, state.moved = state.served + 1, state.moved - was_moved
+        for numbers, were_moved in state.behind:
+            back = (numbers >= first) & (numbers < state.end)
+            state.served += int(np.count_nonzero(back))
+            state.moved -= int(np.count_nonzero(back & were_moved))
         state.begin = min(state.begin, state.end) if state.added else state.cut.begin
 
 
@@ -237,11 +238,15 @@ class Entries:
         A broker that cannot find a record leaves out all entries of the same answer that are before the next segment, here all
         (DefaultMessageStore.getMessage, all versions). It looks at 800 entries for an answer, and not beyond the file.
         """
+        stop = 0
         for number in numbers[(numbers >= queue.begin) & (numbers < queue.end)][:_MOST_FAR].tolist():
+            if number < stop:
+                continue
             (entry,) = reader.slots(number, number + 1)
             if int(entry["offset"]) >= self._end and int(entry["size"]) > 0:
                 file = next(file for file in queue.queue.files if number < file.base + file.units)
-                yield number, min(file.base + file.units, number + _IN_AN_ANSWER)
+                stop = min(file.base + file.units, number + _IN_AN_ANSWER)
+                yield number, stop
 
     def _first_of(self, place: Place, queue: Loaded) -> EntryPlace | None:
         if place not in self._first:
