@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.arrivals import newest
-from native_reader.broker.config_files import damaged_files, has_file
+from native_reader.broker.config_files import damaged_files, has_file, is_newest_read, is_unread
 from native_reader.broker.consumer_offsets import has_offsets
 from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
 from native_reader.broker.tier import tier_of
-from native_reader.broker.unread import DATABASE, FORBIDDEN, PACKED, unread_parts
+from native_reader.broker.unread import DATABASE, FAILED, FORBIDDEN, PACKED, Unread, unread_parts
 from native_reader.broker.versions import oldest_version
 from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
@@ -29,7 +29,7 @@ from native_reader.sides.index_database import has_rows, index_database
 from native_reader.start import Start, answer_for, checked_version
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import PLAIN, REFUSED, UNFINISHED, StoreFiles, is_live, is_refused
+from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles, is_live, is_unknown, past_failures
 from native_reader.tables import TABLES
 from native_reader.tables.queues import FoundQueue, OlderRecords, found_queue, states_of, warn_of_rocksdb
 from native_reader.text import names_of, size_of
@@ -120,7 +120,7 @@ def diagnose(
     may be started is not asked. `for_version`: of that broker.
     """
     version = None if for_version is None else checked_version(for_version)
-    found = Diagnosis()
+    files, found = past_failures(files), Diagnosis()
     look = _Examination(files, options, found, progress)
     for part, facts_of in {STORE: look.store, LOG: look.log, QUEUES: look.queues, INDEX: look.index}.items():
         try:
@@ -132,9 +132,10 @@ def diagnose(
     found.facts |= {CONFIG: look.config(), STATE: look.state()}
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
+    unread: Sequence[Unread] = ()
     if LOG in found.facts and reserved_hours is not None:
-        _add_answer(found, files, options, reserved_hours, progress=progress, version=version)
-    _add_unread(found, files)
+        unread = _add_answer(found, files, options, reserved_hours, progress=progress, version=version)
+    _add_unread(found, files, unread)
     if files.uri.endswith(UNFINISHED):
         found.losses.append(say("unfinished"))
     if files.strays:
@@ -142,20 +143,21 @@ def diagnose(
     return found
 
 
-def _add_unread(found: Diagnosis, files: StoreFiles) -> None:
-    """What is not read, first what may be a loss. Of what this user may not open, the first few."""
+def _add_unread(found: Diagnosis, files: StoreFiles, seen: Sequence[Unread]) -> None:
+    """What is not read, first what may be a loss. Of files that cannot be opened or read, the first few. `seen`: by the look at each."""
     refused = None if found.samples is None else [uri for sample in found.samples for uri in sample.refused]
-    parts = [each for each in unread_parts(files, refused=refused) if each.what not in (DATABASE, PACKED)]  # said above
+    every = {each.where: each for each in (*seen, *unread_parts(files, refused=refused))}.values()
+    parts = [each for each in every if each.what not in (DATABASE, PACKED) and each.why not in found.losses]  # said above
     for is_loss, said in ((True, found.losses), (False, found.harmless)):
         of_kind = [each for each in parts if each.is_loss is is_loss]
-        said.extend(each.why for each in of_kind if each.what != FORBIDDEN)
-        said.extend(_first([each.why for each in of_kind if each.what == FORBIDDEN]))
+        said.extend(each.why for each in of_kind if each.what not in (FORBIDDEN, FAILED))
+        said.extend(_first([each.why for each in of_kind if each.what in (FORBIDDEN, FAILED)]))
 
 
 def _add_answer(
     found: Diagnosis, files: StoreFiles, options: Mapping[str, Any], reserved_hours: int, *, progress: Watch, version: str | None
-) -> None:
-    """What contradicts, the worst first and before all else, and whether a broker may be started."""
+) -> Sequence[Unread]:
+    """What contradicts, the worst first and before all else, and whether a broker may be started. Returns what was not read."""
     end, rate = found.facts[LOG]["end_offset"], options.get("max_read_rate")
     projected = MessageOptions(max_read_rate=rate).projection().max_read_rate
     witnesses = look_at(files, end, reserved_hours, projected, found.samples, progress=progress)
@@ -166,6 +168,7 @@ def _add_answer(
         found.losses = [said for said in found.losses if said.kind != "ahead"]
     found.losses[:0] = [said for of_kind in of_kinds.values() for said in _first(of_kind)]
     found.start = answer_for(files, end, reserved_hours, rate, witnesses=witnesses, version=version)
+    return witnesses.unread
 
 
 def _first(of_kind: Sequence[Said]) -> Iterator[Said]:
@@ -238,7 +241,7 @@ class _Examination:
             topics_of_state[queue.topic] = topics_of_state.get(queue.topic, 0) + 1
         self._found.losses += wrong
         config = self._files.config
-        if config is not None and is_refused(f"{config}/topics.json"):
+        if "orphaned" in states and not is_newest_read(config):
             states.pop("orphaned", None)  # by an older backup
         for state, is_finding in _STATES.items():
             if of_state := states.get(state):
@@ -295,7 +298,7 @@ class _Examination:
             try:
                 storage.open(segment.uri).close()
             except OSError as error:
-                if error.errno not in REFUSED:  # said as not read
+                if not is_unknown(error):  # else said as not read
                     yield verbatim(error.strerror or str(error))
 
     def _cut_files(self) -> Iterator[Said]:
@@ -308,8 +311,8 @@ class _Examination:
     def config(self) -> Facts:
         """Where settings and consumer offsets are, and files that a broker could not read."""
         config = self._files.config
-        damaged = [(uri, problem) for uri, problem in damaged_files(config) if not is_refused(uri)]
-        self._found.losses += [say("at", place=uri, what=problem) for uri, problem in damaged]
+        damaged = list(damaged_files(config))
+        self._found.losses += [problem if is_unread(problem) else say("at", place=uri, what=problem) for uri, problem in damaged]
         if config is None:
             self._found.harmless.append(say("no config"))
         elif not (has_file(config, "topics.json") or has_settings(config)):

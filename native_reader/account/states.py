@@ -29,6 +29,7 @@ class Mark(IntEnum):
     EARLIER_TOPIC = auto()
     DELETED_TOPIC = auto()
     NO_ENTRY = auto()
+    QUEUE_NOT_READ = auto()
     NO_QUEUE = auto()
     NO_SETTINGS = auto()
     FILE_NAME = auto()
@@ -69,6 +70,7 @@ STATE_OF = {
     Mark.EARLIER_TOPIC: DELETED,
     Mark.DELETED_TOPIC: DELETED,
     Mark.NO_ENTRY: UNREACHABLE,
+    Mark.QUEUE_NOT_READ: NOT_READ,
     Mark.NO_QUEUE: UNREACHABLE,
     Mark.NO_SETTINGS: UNREACHABLE,
     Mark.FILE_NAME: UNREACHABLE,

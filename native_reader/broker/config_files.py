@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 from native_reader.errors import StoreDamaged, shown
 from native_reader.sentences import Said, say
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import REFUSED
+from native_reader.storage.store import REFUSED, is_unknown
 
 _log = logging.getLogger("native_reader")
 BACKUP = ".bak"
-_FORBIDDEN = "file forbidden"
+_UNKNOWN = FORBIDDEN, FAILED = "forbidden", "not given"
+"""Nothing is known of such a file."""
 _TABLES = {
     "topics.json": "topicConfigTable",
     "consumerOffset.json": "offsetTable",
@@ -65,7 +66,7 @@ def read_config(directory: str | None, name: str, table: str, *, beside: str | N
         if problem is None:
             assert isinstance(content, dict)
             return ConfigFile(uri, content)
-        problems.append(f"{uri}: {problem.text()}")
+        problems.append(problem.text() if is_unread(problem) else f"{uri}: {problem.text()}")
     if problems and beside is None:
         raise StoreDamaged(f"{'; '.join(problems)}. {_ADVICE}")
     if problems:
@@ -85,6 +86,8 @@ class Settings(Enum):
     """Neither can be used: it does not start."""
     FORBIDDEN = "forbidden"
     """This user may not open one of them, so it is not known."""
+    FAILED = "failed"
+    """The storage does not give one of them."""
 
 
 SINCE_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", "timermetrics")
@@ -103,8 +106,8 @@ def settings_files(directory: str, names: Iterable[str] = tuple(_TABLES)) -> Ite
         own, backup = (found.get(f"{directory}/{name}{suffix}", _MISSING) for suffix in ("", BACKUP))
         if own is None:
             yield name, Settings.READ
-        elif _FORBIDDEN in {each.kind for each in (own, backup) if each is not None}:
-            yield name, Settings.FORBIDDEN
+        elif unknown := {each.kind for each in (own, backup) if each is not None}.intersection(_UNKNOWN):
+            yield name, Settings.FORBIDDEN if FORBIDDEN in unknown else Settings.FAILED
         elif backup is None:
             yield name, Settings.OLD
         elif backup not in (_MISSING, _EMPTY):
@@ -114,13 +117,24 @@ def settings_files(directory: str, names: Iterable[str] = tuple(_TABLES)) -> Ite
 
 
 def damaged_files(directory: str | None) -> Iterator[tuple[str, Said]]:
-    """The files that cannot be used: the URI, and what is wrong, with what is known of the backup."""
+    """The files that cannot be used: the URI, and what is wrong, with what is known of the backup. What is only not read: `is_unread`."""
     for name, table in _TABLES.items():
         found = {uri: content if isinstance(content, Said) else _problem_in(content, table) for uri, content in versions(directory, name)}
         uri = f"{directory}/{name}"
         if found and (problem := found.get(uri, _MISSING)) is not None:
             is_whole = found.get(f"{uri}{BACKUP}", _MISSING) is None
-            yield uri, say("with backup" if is_whole else "without backup", name=name, problem=problem)
+            yield uri, problem if is_unread(problem) else say("with backup" if is_whole else "without backup", name=name, problem=problem)
+
+
+def is_unread(problem: Said) -> bool:
+    """Whether nothing is known of a file, not even that a broker cannot read it."""
+    return problem.kind in _UNKNOWN
+
+
+def is_newest_read(directory: str | None, name: str = "topics.json") -> bool:
+    """Whether a configuration file was read, or is not there. Otherwise its backup tells only what was before."""
+    newest = next(versions(directory, name), None)
+    return newest is None or not (isinstance(newest[1], Said) and is_unread(newest[1]))
 
 
 def config_text(directory: str | None, name: str) -> bytes:
@@ -156,8 +170,11 @@ def versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            kind = _FORBIDDEN if error.errno in REFUSED else "file unreadable"
-            yield uri, say(kind, reason=error.strerror or str(error))
+            reason = error.strerror or str(error)
+            if error.errno in REFUSED:
+                yield uri, say(FORBIDDEN, where=uri)
+            else:
+                yield uri, say(FAILED, where=uri, reason=reason) if is_unknown(error) else say("file unreadable", reason=reason)
             continue
         yield uri, text if isinstance(text, Said) else _parsed(text)
 

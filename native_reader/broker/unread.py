@@ -12,11 +12,12 @@ from native_reader.layout.times import EPOCH
 from native_reader.sentences import Said, say, verbatim
 from native_reader.storage.local import refused_below
 from native_reader.storage.paths import list_if_possible
-from native_reader.storage.protocol import DirEntry, map_files, scheme_of, storage_of
-from native_reader.storage.store import DLEDGER, StoreFiles, is_closed, is_refused
+from native_reader.storage.protocol import DirEntry, scheme_of, storage_of
+from native_reader.storage.store import DLEDGER, REFUSED, StoreFiles, is_closed, is_unknown
 from native_reader.text import names_of, size_of
 
-TIERED, DATABASE, PACKED, FORBIDDEN, COMPACTED, DLEDGER_INDEX = "tiered", "database", "packed", "forbidden", "compaction", "dledger"
+TIERED, DATABASE, PACKED, FORBIDDEN, FAILED = "tiered", "database", "packed", "forbidden", "failed"
+COMPACTED, DLEDGER_INDEX = "compaction", "dledger"
 _MOST = 5
 """Topics that a sentence names."""
 _LEVELS = 4
@@ -91,12 +92,26 @@ def _strays(store: StoreFiles) -> Iterator[Unread]:
 
 
 def _segments_not_opened(store: StoreFiles) -> Iterator[Unread]:
-    """Segments that this user may not read. Not on a slow storage, where each try takes long."""
-    if storage_of(store.uri).is_slow:
-        return
-    for segment, refused in zip(store.segments, map_files(lambda segment: is_refused(segment.uri), store.segments), strict=True):
-        if refused:
-            yield Unread(FORBIDDEN, segment.uri, say("forbidden", where=segment.uri), bytes=segment.size)
+    """Segments that cannot be opened. On a slow storage, where each try takes long, whatever reads them says so."""
+    for segment in () if storage_of(store.uri).is_slow else store.segments:
+        if (why := unopened(segment.uri)) is not None:
+            yield Unread(FORBIDDEN if why.kind == "forbidden" else FAILED, segment.uri, why, bytes=segment.size)
+
+
+def unopened(uri: str) -> Said | None:
+    """Why a file is not read: this user may not open it, or its storage fails. None if it can be opened, or a disk lost it."""
+    try:
+        storage_of(uri).open(uri).close()
+    except OSError as error:
+        return why_unknown(uri, error)
+    return None
+
+
+def why_unknown(uri: str, error: OSError) -> Said | None:
+    """The same, after a try."""
+    if error.errno in REFUSED:
+        return say("forbidden", where=uri)
+    return say("not given", where=uri, reason=error.strerror or str(error)) if is_unknown(error) else None
 
 
 def _forbidden(store: StoreFiles, refused: Sequence[str] | None) -> Iterator[Unread]:

@@ -34,7 +34,7 @@ from native_reader.options import LENIENT, TABLE_OPTIONS, MessageOptions
 from native_reader.plan.ways import SCAN
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, say
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import StoreFiles, past_failures
 from native_reader.tables.findings import FINDINGS
 from native_reader.text import size_of
 
@@ -56,7 +56,7 @@ class Diff(Lazy):
     """
 
     def __init__(self, stores: Sequence[StoreFiles], options: Mapping[str, Any], heads: bool = False) -> None:
-        self._stores = tuple(stores)
+        self._stores = tuple(map(past_failures, stores))
         self._options = MessageOptions(**{"verify_crc": not heads, **options}, **LENIENT)
         self._heads = heads or not self._options.values["verify_crc"]
         self._overlap: Overlap | None = None

@@ -33,7 +33,7 @@ from native_reader.sides.deleted import DeletedInAll
 from native_reader.start import Start, answer_for
 from native_reader.storage.local import LocalPath
 from native_reader.storage.protocol import Disk
-from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.store import Segment, StoreFiles, past_failures
 from native_reader.storage.usage import Usage, disk_of, usage_of
 from native_reader.sums import Tally
 from native_reader.tables.table import TableRequest, lost_of, missing_in
@@ -182,6 +182,7 @@ def gather(files: StoreFiles, settings: ReportSettings) -> Facts:
 
     What a summary covers is not read, but for messages in batches and those that wait, are undecided or dead.
     """
+    files = past_failures(files)
     tables = Tables(files, settings.jobs, settings.options, settings.progress)
     log = read_log(tables, settings.now, settings.shift, settings.summary)
     planning = MessageOptions(**LENIENT, **settings.options).planning()

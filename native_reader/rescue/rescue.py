@@ -27,7 +27,7 @@ from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, verbatim
 from native_reader.start import Start, answer_for
 from native_reader.storage.local import LocalPath
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import StoreFiles, past_failures
 from native_reader.tables import TABLES
 from native_reader.tables.account import with_account
 from native_reader.verify.findings import FirstFindings
@@ -88,6 +88,7 @@ def rescue(
 
     `reserved_hours`: after them, a broker deletes a segment.
     """
+    files = past_failures(files)
     warned, folder = Warned(_MOST_WARNINGS), Target(path, (files,))
     try:
         with warned, folder:

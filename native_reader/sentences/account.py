@@ -33,6 +33,7 @@ ACCOUNT = {
     "because earlier topic": ("from before its topic was deleted and created again", "来自其 topic 被删除并重新创建之前"),
     "because deleted topic": ("its topic was deleted", "其 topic 已被删除"),
     "because no entry": ("no entry of its queue names it", "其队列中没有指向它的条目"),
+    "because queue not read": ("its queue was not read", "其队列未读取"),
     "because no queue": ("its queue has no file", "其队列没有文件"),
     "because no settings": ("the settings have none of the topics", "配置中没有这些 topic"),
     "because file name": ("its file has a wrong name", "其所在文件的名称错误"),

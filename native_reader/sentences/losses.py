@@ -169,7 +169,6 @@ LOSSES = {
     ),
     "skipped more": ("{segment}: skipped {ranges:,} more damaged ranges", "{segment}：另外跳过 {ranges:,} 处损坏"),
     # What is wrong with a file of settings
-    "file forbidden": ("could not be read: {reason}", "无法读取：{reason}"),
     "file unreadable": ("could not be read: {reason}", "无法读取：{reason}"),
     "file too large": ("has {size:,} bytes; the limit is {limit:,}", "有 {size:,} 字节，上限为 {limit:,}"),
     "file empty": ("is empty", "为空"),

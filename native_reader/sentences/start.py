@@ -257,6 +257,10 @@ START = {
         "this user may not open {file}: what a broker does with it is not known. Run this as the user that the broker runs as",
         "当前用户无权打开 {file}：无法得知 broker 会如何处理它。请用运行 broker 的用户执行此命令",
     ),
+    "start not given": (
+        "{file} could not be read: what a broker does with it is not known. Try again, or read a copy",
+        "{file} 无法读取：无法得知 broker 会如何处理它。请重试，或读取一份拷贝",
+    ),
     "start not read": (
         "a broker would check {size} of the log, from offset {offset:,} on: too much for this command. rmqstore verify reads them",
         "broker 会从偏移量 {offset:,} 起检查 {size}的 commitlog：对此命令来说太多。请用 rmqstore verify 检查",

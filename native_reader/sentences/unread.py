@@ -34,6 +34,7 @@ UNREAD = {
         "其中还有比 commitlog 更早的 {records:,} 条记录，它们在多级存储中、已过期或被移走：{names}",
     ),
     "forbidden": ("{where} is not read: this user may not open it", "{where} 未读取：当前用户无权打开"),
+    "not given": ("{where} is not read: {reason}", "{where} 未读取：{reason}"),
     "compaction not read": (
         "{where}: {size} of compacted copies are no part of the log. The table compacted has them",
         "{where}：{size} 的 compaction 拷贝不属于 commitlog，可用表 compacted 读取",

@@ -148,7 +148,7 @@ class QueueReader:
     """Reads one queue, with one file open at a time. A file that cannot be read has no entries, or is an error if it is not `excused`."""
 
     def __init__(self, queue: Queue, excused: Excused = (OSError,)) -> None:
-        self._excused = excused
+        self._excused, self.failed = excused, False
         self._queue, self._dtype = queue, BATCH_ENTRY if queue.batch else QUEUE_ENTRY
         self.width = self._dtype.itemsize
         self._firsts = [0, *accumulate(file.units for file in queue.files)]
@@ -348,6 +348,7 @@ class QueueReader:
     def _excuse(self, error: OSError) -> None:
         if not isinstance(error, self._excused):
             raise error
+        self.failed = True
 
     def number_at(self, place: int) -> int:
         """The queue offset of the entry at that place of an ordinary queue."""

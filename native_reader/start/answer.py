@@ -173,7 +173,7 @@ def may_start(
     if any(segment.framing != PLAIN for segment in files.segments):
         return Start(UNKNOWN, (Reason(cause("dledger")),), lines)
     witnesses = Witnesses() if witnesses is None else witnesses
-    refusals = Refusals(files, witnesses.samples)
+    refusals = Refusals(files, witnesses.samples, witnesses.unread)
     log = RecoveredLog(files, end, damage, max_read_rate, checksums=checksums)
     reasons: dict[Line, list[Cause]] = {line: list(refusals.of(line)) for line in lines}
     started = [line for line in lines if not _refuses(reasons[line])]
@@ -181,7 +181,7 @@ def may_start(
     of_all = [*_contradictions(witnesses, is_counted=after is not None), *_unknown_topics(files), *log.holes()]
     of_all += expired_segments(files, now, reserved_hours)
     for line in started:
-        if not _leaves_out(reasons[line]):  # else it has another log
+        if not _leaves_out(reasons[line]) and not witnesses.unread:  # else it has another log, or all of its log is not known
             reasons[line] += [*log.reasons(line), *_of_queues(log, after, line)]
         reasons[line] += of_all
     joined = by_line(reasons)

@@ -12,17 +12,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from native_reader.broker.config_files import LIGHT_OFFSETS, SINCE_5, Settings, settings_files
 from native_reader.broker.databases import faulty_databases, has_settings
 from native_reader.broker.settings import Topics
+from native_reader.broker.unread import FAILED, FORBIDDEN, Unread, why_unknown
 from native_reader.layout.store_database import STORE_DATABASE
 from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.start.lines import Line
 from native_reader.start.reasons import Cause, cause
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, storage_of
-from native_reader.storage.store import REFUSED, StoreFiles, is_closed, is_live
+from native_reader.storage.store import StoreFiles, is_closed, is_live
 from native_reader.witness.entries import Sample
 from native_reader.witness.names import bases_of, restoring
 
-_OF_SETTINGS = {Settings.OLD: "old settings", Settings.LOST: "lost settings", Settings.REFUSED: "settings", Settings.FORBIDDEN: "forbidden"}
+_OF_SETTINGS = {
+    Settings.OLD: "old settings",
+    Settings.LOST: "lost settings",
+    Settings.REFUSED: "settings",
+    Settings.FORBIDDEN: "forbidden",
+    Settings.FAILED: "not given",
+}
+_OF_UNREAD = {FORBIDDEN: "forbidden", FAILED: "not given"}
 _TOPICS = "topics.json"
 _WHEEL = "timerwheel"
 _WHEEL_SIZE = 38_707_200
@@ -33,8 +41,8 @@ _LARGEST = 2**63 - 1
 class Refusals:
     """What stops a broker of each line. The directories are listed once."""
 
-    def __init__(self, files: StoreFiles, samples: Sequence[Sample] | None = None) -> None:
-        self._files, self._samples = files, samples
+    def __init__(self, files: StoreFiles, samples: Sequence[Sample] | None = None, unread: Sequence[Unread] = ()) -> None:
+        self._files, self._samples, self._unread = files, samples, unread
         self._directories = [each for each in (files.consume_queue, files.batch_queue) if each is not None]
         self._topics = topics_in(self._directories, light=True)
         self._known = bases_of(files)
@@ -67,27 +75,27 @@ class Refusals:
             yield cause("runs")
 
     def _unopened(self) -> Iterator[Cause]:
-        for segment in self._files.segments:
-            storage = storage_of(segment.uri)
-            if storage.is_slow:  # each try takes long
-                return
-            if segment.is_packed:
-                continue
+        for each in self._unread[:1]:
+            yield cause(_OF_UNREAD[each.what], file=each.where.removeprefix(f"{self._files.uri}/"))
+        for segment in () if self._unread or storage_of(self._files.uri).is_slow else self._files.segments:  # each try takes long there
             try:
-                storage.open(segment.uri).close()
+                if not segment.is_packed:
+                    storage_of(segment.uri).open(segment.uri).close()
             except OSError as error:
-                if error.errno in REFUSED:
-                    yield cause("forbidden", file=segment.name)
-                else:
-                    yield cause("not opened", file=segment.name, found=error.strerror or str(error))
+                found = why_unknown(segment.uri, error)
+                kind = "not opened" if found is None else found.kind
+                yield cause(kind, file=segment.name, **({"found": error.strerror or str(error)} if found is None else {}))
                 return
 
     def _forbidden(self) -> Iterator[Cause]:
-        """A queue that this user may not open."""
+        """A queue that this user may not open, or that was not read."""
         closed = filter(is_closed, self._directories)
         uri = next(iter([*closed, *(uri for sample in self._samples or () for uri in sample.refused)]), None)
         if uri is not None:
             yield cause("forbidden", file=uri.removeprefix(f"{self._files.uri}/"))
+        failed = (sample.queue for sample in self._samples or () if sample.problem is not None and not sample.refused)
+        if (queue := next(failed, None)) is not None:
+            yield cause("not given", file=f"{queue.topic}/{queue.queue_id}")
 
     def _folders(self) -> Iterator[Cause]:
         """A folder in the place of a file that it opens."""

@@ -98,6 +98,7 @@ KINDS: Mapping[str, Harm] = {
     "dledger": Harm.UNKNOWN,
     "not read": Harm.UNKNOWN,
     "forbidden": Harm.UNKNOWN,
+    "not given": Harm.UNKNOWN,
 }
 """Every kind of reason, in the order in which reasons of the same harm are told."""
 _ORDER = {kind: place for place, kind in enumerate(KINDS)}

@@ -9,7 +9,7 @@ import errno
 import re
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from native_reader.errors import StoreDamaged, UnreadableError, option_name
 from native_reader.layout.begin import UP_TO_FRAMING, is_framed
@@ -24,6 +24,13 @@ QUEUE_DATABASES = ("consumequeue", "consumequeue_rocksdb")
 """Where consume queues can be in RocksDB. The second: 5.5.0+, useSeparateStorePathForRocksdbCQ."""
 REFUSED = (errno.EACCES, errno.EPERM)
 """This user may not read the file."""
+_FAILED = frozenset(
+    getattr(errno, name)
+    for name in (
+        *("ETIMEDOUT", "ECONNRESET", "ECONNREFUSED", "ECONNABORTED", "ENOTCONN", "EPIPE", "ENETDOWN", "ENETUNREACH", "ENETRESET"),
+        *("EHOSTDOWN", "EHOSTUNREACH", "ESTALE", "EAGAIN", "EMFILE", "ENFILE"),
+    )
+)
 _SEGMENT_NAME = re.compile("[0-9]{20}")
 _LAST_OFFSET = 2**63 - 2**32
 """Keeps sums of an offset and a record's size within 64 bits."""
@@ -40,6 +47,8 @@ class Segment:
     uri: str
     identity: int
     framing: str = PLAIN
+    may_fail: bool = field(default=False, compare=False)
+    """Whether a lenient read passes over what a storage does not give, and not only over what a disk lost."""
 
     @property
     def end(self) -> int:
@@ -123,9 +132,22 @@ class StoreFiles:
         return self.segments[after - 1] if after else None
 
 
+def past_failures(store: StoreFiles) -> StoreFiles:
+    """The store, for a look that says what is not read and goes on with the other files.
+
+    A read of messages does not: what a network does not give today, it gives tomorrow.
+    """
+    return replace(store, segments=tuple(replace(segment, may_fail=True) for segment in store.segments))
+
+
 def is_live(store: str) -> bool:
     """Whether a broker on this host uses the store at that URI: it holds a lock on the file `lock`."""
     return storage_of(store).is_locked(f"{store}/lock")
+
+
+def is_unknown(error: OSError) -> bool:
+    """Whether an error tells nothing of a file: this user may not open it, or its storage failed. A broker may be able to read it."""
+    return isinstance(error, UnreadableError) and (error.errno is None or error.errno in REFUSED or error.errno in _FAILED)
 
 
 def is_refused(uri: str) -> bool:
@@ -167,6 +189,7 @@ def segments_in(directory: str, entries: Iterable[DirEntry], framing: str | None
 
 def framing_of(uris: Sequence[str]) -> str:
     """PLAIN or DLEDGER, from the first segment with enough bytes to tell."""
+    problem: UnreadableError | None = None
     for uri in uris[:_SAMPLED]:
         try:
             with storage_of(uri).open(uri) as file:
@@ -174,11 +197,13 @@ def framing_of(uris: Sequence[str]) -> str:
         except FileNotFoundError:  # deleted meanwhile
             continue
         except UnreadableError as error:
-            if not (error.is_of_disk or error.errno in REFUSED):
-                raise
+            problem = error if problem is None and not (error.is_of_disk or error.errno in REFUSED) else problem
             continue  # a read of its records is an error, or skips it
+        problem = None
         if (framed := is_framed(head, offset_in(uri.rpartition("/")[2]))) is not None:
             return DLEDGER if framed else PLAIN
+    if problem is not None:
+        raise problem
     return PLAIN
 
 

@@ -56,8 +56,13 @@ class Window:
 
     @property
     def unopened(self) -> str | None:
-        """Why the file could not be opened, with `past_unreadable`; None if it is open."""
+        """Why the file, or its part from `not_read_from` on, could not be opened or read, with `past_unreadable`; None if it is open."""
         return self._file.problem if isinstance(self._file, _Unopened) else None
+
+    @property
+    def not_read_from(self) -> int:
+        """From which position on nothing is read, because the file could not be opened or its storage failed."""
+        return self._file.begin if isinstance(self._file, _Unopened) else self.segment.size
 
     def will_read(self, start: int, stop: int) -> None:
         """A hint: these positions are loaded next, in order."""
@@ -146,6 +151,8 @@ class Window:
         except UnreadableError as error:
             if not self._skips(error):
                 raise
+            if not error.is_of_disk:
+                self._give_up(error, position + self._readable(position, view))
         filled = 0
         while filled < len(view):  # disk error: read block by block, unreadable blocks as zeros
             block = min(_BLOCK - (position + filled) % _BLOCK, len(view) - filled)
@@ -163,7 +170,23 @@ class Window:
         return filled
 
     def _skips(self, error: UnreadableError) -> bool:
-        return self._past_unreadable and error.is_of_disk
+        return self._past_unreadable and (error.is_of_disk or _is_passed(self.segment, error))
+
+    def _readable(self, position: int, view: memoryview) -> int:
+        """Of how many bytes the storage gives the first ones, in whole blocks. Few tries, because each can take long."""
+        low, high = 0, len(view) // _BLOCK
+        while low < high:
+            middle = (low + high) // 2
+            try:
+                self._file.read_into(position + low * _BLOCK, view[low * _BLOCK : (middle + 1) * _BLOCK])
+                low = middle + 1
+            except UnreadableError:
+                high = middle
+        return low * _BLOCK
+
+    def _give_up(self, error: UnreadableError, position: int) -> None:
+        """Read nothing of the file from that position on."""
+        self._file = _Unopened(self.segment, error, self._file, position // _BLOCK * _BLOCK)
 
     def _lost(self, start: int, stop: int) -> None:
         """Record unreadable bytes as whole blocks; adjacent blocks become one range."""
@@ -224,11 +247,11 @@ class Window:
 
 
 class _Unopened(StoredFile):
-    """A file that cannot be opened: none of its bytes can be read."""
+    """A file that cannot be opened, or read from a position on: no later byte can be read."""
 
-    def __init__(self, segment: Segment, error: UnreadableError) -> None:
+    def __init__(self, segment: Segment, error: UnreadableError, file: StoredFile | None = None, begin: int = 0) -> None:
         super().__init__(segment.uri)
-        self._segment, self.problem = segment, error.strerror or str(error)
+        self._segment, self._file, self.begin, self.problem = segment, file, begin, error.strerror or str(error)
         self._error = OSError(errno.EIO, self.problem)
 
     def size(self) -> int:
@@ -238,17 +261,31 @@ class _Unopened(StoredFile):
         return self._segment.identity
 
     def _read(self, offset: int, view: memoryview) -> int:
-        raise self._error
+        if self._file is None or offset >= self.begin:
+            raise self._error
+        return self._file.read_into(offset, view[: self.begin - offset])
 
     def close(self) -> None:
-        """Nothing is open."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _is_passed(segment: Segment, error: UnreadableError) -> bool:
+    """Whether the others can be read: if the storage is gone, that is an error."""
+    if not segment.may_fail or error.is_of_disk:
+        return False
+    try:
+        storage_of(segment.uri).list(segment.directory)
+    except OSError:
+        return False
+    return True
 
 
 def _opened(segment: Segment, *, past_unreadable: bool) -> StoredFile:
     try:
         file = storage_of(segment.uri).open_known(segment.uri, segment.identity)
     except UnreadableError as error:
-        if past_unreadable and (error.is_of_disk or error.errno in REFUSED):
+        if past_unreadable and (error.is_of_disk or error.errno in REFUSED or _is_passed(segment, error)):
             return _Unopened(segment, error)
         raise
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -24,7 +24,7 @@ from native_reader.sentences import Said, verbatim
 from native_reader.sides.index import IndexFile, index_files
 from native_reader.sides.queues import topics_in
 from native_reader.storage.rocksdb_queues import why_unreadable
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import StoreFiles, past_failures
 from native_reader.tables.table import Table, TableRequest
 from native_reader.verify.chains import check_file
 from native_reader.verify.findings import COLUMNS, Findings, by_topic
@@ -36,11 +36,11 @@ from native_reader.verify.store import StorePart, check_store
 
 
 def parts_of_check(request: TableRequest) -> list[VerifyPart]:
-    found = [under_right_names(store) for store in request.stores]
+    found = [under_right_names(past_failures(store)) for store in request.stores]
     stores = tuple(each.files for each in found)
     misnamed = frozenset[str]().union(*(each.misnamed for each in found))
-    read = replace(request, stores=stores) if misnamed else request
-    return plan_parts(read.stores, read.ends, read.planning, misnamed)
+    read = replace(request, stores=stores)
+    return plan_parts(stores, read.ends, read.planning, misnamed)
 
 
 def checked(part: VerifyPart, projection: Projection, runs: Runs) -> Findings:
@@ -100,7 +100,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
     store, segments = read.store, read.store.segments
     sides = sides_of(store, end.offset, end.stale, planning)
     lost = None
-    if end.lost is not None:
+    if end.lost is not None and end.lost.why.kind != "not opened":  # such a file has a finding of its own
         lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.what_and_why)
     gaps = tuple(read.missing())
     unread = [verbatim(why) for database in store.databases if (why := why_unreadable(database)) is not None]

@@ -270,6 +270,9 @@ class EntryCheck:
         created: dict[str, int] = {}
         for mine in groups:
             topic, queue_id, number = self._places[int(facts.place[mine[0]])]
+            if number != NO_QUEUE and self._cursors[number].failed:  # the queue has a finding itself
+                self._doubt(Mark.QUEUE_NOT_READ, mine)
+                continue
             for code, rows in self._reasons(facts, mine, topic, number, created):
                 if not len(rows):
                     continue
@@ -342,10 +345,11 @@ COLUMNS = ("numbers", "counts", "offsets", "sizes", "codes")
 class Cursor:
     """Reads on where the range before ended, as long as the entries are in order; otherwise it searches each range anew."""
 
-    __slots__ = ("_at_end", "_high", "_next", "_place", "_queue")
+    __slots__ = ("_at_end", "_high", "_next", "_place", "_queue", "failed")
 
     def __init__(self, queue: Queue, *, is_live: bool) -> None:
-        self._queue = queue
+        self._queue, self.failed = queue, False
+        """`failed`: whether a file of the queue could not be read."""
         self._at_end = _UNKNOWN if is_live else _NEVER
         """Whether a broker may still append entries."""
         self._high, self._place = _UNKNOWN, 0
@@ -372,6 +376,7 @@ class Cursor:
                 at_once = min(expected + _AT_LEAST, _AT_MOST)
                 going_on = self._onward(reader, bound, low, high, at_once, is_before=not goes_on)
                 found = self._searched(reader, bound, low, high) if going_on is None else going_on
+            self.failed |= reader.failed
         found = [each for each in found if len(each)]
         if len(found) < 2:
             return found[0] if found else None

@@ -96,6 +96,8 @@ class KeyCheck:
         self._sides, self._findings = sides, findings
         self._files: list[_Covering] = []
         self._spans: list[tuple[int, int]] = []
+        self._has_failed = False
+        """Whether a file was not read: which keys it has is not known."""
         files = index_files(sides.index, sides.slots)
         for file in files:
             self._note(file, low, high, is_open=file is files[-1] and not sides.stopped)
@@ -120,6 +122,7 @@ class KeyCheck:
                         end=next((int(last["offset"][0]) for _, last in entries_in(stored, file.slots, stop - 1, stop)), -1)
                     )
         except OSError:  # a finding of the file itself
+            self._has_failed = True
             return
         if stop > 1:
             self._spans.append((head.begin, head.end - is_open))  # of the last record, it may not have all keys
@@ -137,8 +140,9 @@ class KeyCheck:
                     for part in entries_in(stored, file.slots, first, stop):
                         self._compare(file, part, facts, known, damage)
             except OSError:  # a finding of the file itself
-                continue
-        self._unnamed(facts, known.rows_missing())
+                self._has_failed = True
+        if not self._has_failed:
+            self._unnamed(facts, known.rows_missing())
 
     def _compare(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: RecordFacts, known: _Keys, damage: Numbers) -> None:
         """Check a piece of entries."""

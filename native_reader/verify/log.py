@@ -135,7 +135,7 @@ class _SegmentCheck:
                         projection.advanced(window.bytes_read - told)
                         told = window.bytes_read
                     for damage in damages:
-                        self._add_damage(damage, window.unopened)
+                        self._add_damage(damage, window)
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)
@@ -157,12 +157,14 @@ class _SegmentCheck:
             self._findings.add("log-unreadable", segment.uri, verbatim(str(error)), segment.base)
             self._runs.one(Mark.UNREAD, size=segment.size, offsets=(segment.base, segment.end - 1), file=segment.uri)
 
-    def _add_damage(self, damage: Damage, unopened: str | None) -> None:
+    def _add_damage(self, damage: Damage, window: Window) -> None:
+        unread_from = self._segment.base + window.not_read_from
+        unopened = window.unopened if damage.end > unread_from else None
         start, end, uri = damage.start, damage.end, self._segment.uri
         code = "log-unreadable" if damage.reason == UNREADABLE else "log-damage"
         self._findings.add(code, uri, _described(damage, unopened), start, last=start)
         if unopened is not None:
-            self._states.without = Mark.UNREAD_RECORD
+            self._states.unread_from = unread_from
         self._damage.append((start, end))
         self._all_damage.append((start, end))
         self._first_damage = start if self._first_damage is None else min(start, self._first_damage)
@@ -246,7 +248,13 @@ class _SegmentCheck:
         unnamed = self._states.unnamed(damage + self._frame)
         for row in np.flatnonzero(unnamed >= SMALLEST_RECORD).tolist():
             start, end = damage[row].tolist()
-            mark = Mark.UNREAD if window.unopened is not None else Mark.LAST_BYTES if end == self._segment.end else Mark.BYTES
+            mark = (
+                Mark.UNREAD
+                if end > self._segment.base + window.not_read_from
+                else Mark.LAST_BYTES
+                if end == self._segment.end
+                else Mark.BYTES
+            )
             self._runs.one(mark, size=int(unnamed[row]), offsets=(start, end - 1), file=self._segment.uri)
 
     def _foreign(self) -> None:

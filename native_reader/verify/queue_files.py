@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from native_reader.account.runs import NO_TAG, Named, Runs
 from native_reader.account.states import Mark
+from native_reader.broker.config_files import is_newest_read
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_hash, is_written
@@ -42,7 +43,8 @@ class QueuePart(NamedTuple):
 def has_other_settings(topics: Sequence[Topic], config: str | None) -> bool:
     """Whether there are settings, and none is of a topic with queues: the file is of another broker, or empty, or not readable."""
     own, settings = {topic.name for topic in topics if not _is_of_broker(topic.name)}, Topics(config)
-    return bool(own) and settings.is_known and own.isdisjoint(settings.names())
+    is_other = bool(own) and settings.is_known and own.isdisjoint(settings.names())
+    return is_other and is_newest_read(config)
 
 
 def _is_of_broker(topic: str) -> bool:
@@ -60,7 +62,8 @@ def check_queues(part: QueuePart, findings: Findings, runs: Runs) -> None:
         except OSError as error:
             findings.add("queue-unreadable", topic.uri, verbatim(str(error)), topic=topic.name)
             continue
-        if configured and not is_own and numbers and topic.name not in configured:
+        is_unknown = configured and not is_own and numbers and topic.name not in configured
+        if is_unknown and is_newest_read(part.sides.config):
             findings.add("queue-of-unknown-topic", topic.uri, say("not in topics", topic=topic.name), topic=topic.name)
         for queue_id in numbers:
             uri = f"{topic.uri}/{queue_id}"

@@ -44,8 +44,8 @@ class RangeStates:
 
     def __init__(self, runs: Runs, queues: QueueNumbering) -> None:
         self._runs, self._queues = runs, queues
-        self.without = Mark.ENTRY
-        """What an entry means whose record is not there."""
+        self.unread_from = 2**63 - 1
+        """The offset from which on the segment is not read."""
         self.claimed = self.met = self.records = 0
         """How many entries name something in this segment, how many of them a whole record, and how many records there are."""
         self._marks, self._numbers, self._counts = np.empty(0, np.int8), np.empty(0, np.int64), np.empty(0, np.int64)
@@ -104,7 +104,9 @@ class RangeStates:
         if (gone := which & is_damaged).any():
             self._nowhere.append(claims.offset[gone])
             self._sizes.append(claims.size[gone])
-            self._entries(claims.where(gone), self.without)
+            is_unread = claims.offset + claims.size > self.unread_from
+            self._entries(claims.where(gone & is_unread), Mark.UNREAD_RECORD)
+            self._entries(claims.where(gone & ~is_unread), Mark.ENTRY)
         self._entries(claims.where(which & ~is_damaged), Mark.WRONG_ENTRY)
 
     def _entries(self, claims: MergedClaims, mark: Mark) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from native_reader.account.runs import Runs
 from native_reader.account.states import Mark
-from native_reader.broker.config_files import damaged_files
+from native_reader.broker.config_files import damaged_files, is_unread
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.databases import faulty_databases
 from native_reader.broker.unread import COMPACTED, DLEDGER_INDEX, PACKED, TIERED, Unread
@@ -75,7 +75,7 @@ def check_store(part: StorePart, findings: Findings, runs: Runs) -> None:
         if each.what in _NOT_SAID:
             add("part-not-read" if each.is_loss else "copy-not-read", each.where, each.why, count=each.messages or 1)
     _checkpoint(sides, findings)
-    _config(sides, findings, runs)
+    _config(sides, findings, runs, {each.where for each in part.unread})
 
 
 def _unread(part: StorePart, runs: Runs) -> None:
@@ -120,11 +120,14 @@ def _checkpoint(sides: Sides, findings: Findings) -> None:
         findings.add("checkpoint-missing", uri, Said("no times"))
 
 
-def _config(sides: Sides, findings: Findings, runs: Runs) -> None:
+def _config(sides: Sides, findings: Findings, runs: Runs, unread: Collection[str]) -> None:
+    """`unread`: what the account has already."""
     if sides.config is None:
         return
     for uri, problem in damaged_files(sides.config):
-        findings.add("config-damaged", uri, problem)
+        findings.add("part-not-read" if is_unread(problem) else "config-damaged", uri, problem)
+        if is_unread(problem) and uri not in unread:
+            runs.one(Mark.UNREAD, file=uri)
     try:
         offsets = offsets_in(sides.config)
     except (StoreDamaged, UnreadableError):  # the file or database has a finding of its own

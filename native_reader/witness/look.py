@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from native_reader.broker.unread import Unread
 from native_reader.scan.progress import Meter, Watch
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, Topic, numbers_of, queue_in, topics_in
@@ -34,6 +35,8 @@ class Witnesses:
     bytes_read: int = 0
     samples: tuple[Sample, ...] | None = None
     """What was looked at of each queue; None if none was."""
+    unread: tuple[Unread, ...] = ()
+    """Segments of which nothing is known."""
 
 
 def look_at(
@@ -57,7 +60,9 @@ def look_at(
         *after_the_end(store, end, samples),
         *settings.contradictions(),
     ]
-    return Witnesses(tuple(worst_first(found)), files.bytes_read, tuple(samples))
+    return Witnesses(
+        tuple(worst_first(found)), files.bytes_read, tuple(samples), tuple(each.unread for each in looks if each.unread is not None)
+    )
 
 
 def look_at_queues(store: StoreFiles, progress: Watch = False) -> list[Sample]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.broker.unread import FAILED, FORBIDDEN, Unread, why_unknown
 from native_reader.layout.begin import number, read_pair
 from native_reader.layout.one_record import MAGIC_BEGIN, Record, body_ends_at, record_in, record_without_body
 from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, PADDING, SMALLEST_RECORD, magics
@@ -36,6 +37,8 @@ class SegmentLook(NamedTuple):
     bytes_read: int = 0
     problem: str | None = None
     """Why it could not be read."""
+    unread: Unread | None = None
+    """The same, if nothing is known of it then."""
     is_blank: bool = False
     """Whether it begins with the filler that closes a segment: none of its records was small enough for it."""
 
@@ -81,7 +84,9 @@ def _look(segment: Segment, end: int, find: Find) -> SegmentLook:
         with storage_of(segment.uri).open(segment.uri) as file:
             return _look_into(segment, file, end, find)
     except OSError as error:
-        return SegmentLook(segment, problem=error.strerror or str(error))
+        why = why_unknown(segment.uri, error)
+        what = None if why is None else Unread(FORBIDDEN if why.kind == "forbidden" else FAILED, segment.uri, why, bytes=segment.size)
+        return SegmentLook(segment, problem=error.strerror or str(error), unread=what)
 
 
 def _look_into(segment: Segment, file: StoredFile, end: int, find: Find) -> SegmentLook:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from native_reader.broker.config_files import has_file
+from native_reader.broker.config_files import has_file, is_newest_read
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.databases import has_settings
 from native_reader.broker.settings import topic_configs
@@ -99,6 +99,8 @@ class Settings:
     def _foreign_topics(self) -> Iterator[Contradiction]:
         own = {topic for topic in self._topics if kind_of_topic(topic) is None and self._has_entries(topic)}
         if self._configured is None or not own or own & set(self._configured):
+            return
+        if not is_newest_read(self._store.config):
             return
         theirs = sorted(topic for topic in self._configured if kind_of_topic(topic) is None)
         values: dict[str, int | str | Said] = {"topics": len(own), "names": names_of(sorted(own), _MOST)}

@@ -263,5 +263,5 @@ def test_each_mark_has_a_case() -> None:
     tested |= {"other keys", "properties", "packed", "foreign", "hole", "bytes"}
     tested |= {"before begin", "after end"}
     elsewhere = {Mark.NOT_DISPATCHED, Mark.IN_NO_QUEUE, Mark.EARLIER_TOPIC, Mark.DELETED_TOPIC}
-    elsewhere |= {Mark.UNREAD, Mark.UNREAD_RECORD, Mark.LAST_BYTES, Mark.GAP_BYTES}
+    elsewhere |= {Mark.UNREAD, Mark.UNREAD_RECORD, Mark.QUEUE_NOT_READ, Mark.LAST_BYTES, Mark.GAP_BYTES}
     assert {why(mark) for mark in STATE_OF} == tested | {why(mark) for mark in elsewhere}
