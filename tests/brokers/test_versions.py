@@ -73,7 +73,7 @@ class Brokers:
         self._running: dict[str, Clients] = {}
 
     def start(self, version: str, kept: Kept, store: Path) -> list[Row]:
-        """What a broker says that starts on this store; then it is stopped."""
+        """What a broker says that starts on this store; then it is stopped, while the next one starts."""
         if version not in self._running:
             self._running[version] = Clients(Java(version, "starts"), "Starts")
         port = free_port()
@@ -161,7 +161,7 @@ def check(brokers: Brokers, version: str, name: str, kept: Kept, folder: Path, d
         theirs = real(brokers.start(version, kept, store), whole)
     except Unreachable as error:
         pytest.skip(str(error))
-    shutil.rmtree(store)  # with a timer wheel of 37 MB
+    shutil.rmtree(store, ignore_errors=True)  # a timer wheel has 37 MB; and the broker still writes
     agrees = ours == theirs if ours.queues is not None or not theirs.started else ours.started
     row = {
         "version": version, "store": name, "damage": [each.__name__ for each in damages], "seed": seed, "whole": len(whole),

@@ -9,6 +9,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Properties;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.zip.CRC32;
 import org.apache.rocketmq.broker.BrokerController;
 import org.apache.rocketmq.common.BrokerConfig;
@@ -23,10 +25,11 @@ import org.apache.rocketmq.store.config.MessageStoreConfig;
 
 /**
  * Whole brokers without a name server, one after another: each line of the input is a file of settings. Each broker says whether it started,
- * where its log ends, and what it has at each offset of each queue; then it stops. The last line of each: done, or failed.
+ * where its log ends, and what it has at each offset of each queue; then it stops, while the next one starts. The last line of each: done, or failed.
  */
 public class Starts {
     static final long PATIENCE = 60_000;
+    static final ExecutorService CLOSING = Executors.newCachedThreadPool();
 
     public static void main(String[] none) throws Exception {
         PrintStream told = Json.OUT;
@@ -69,11 +72,7 @@ public class Starts {
                 }
             }
         }
-        try {
-            broker.shutdown();
-        } catch (Throwable error) { // of one that is half made
-            error.printStackTrace();
-        }
+        CLOSING.execute(broker::shutdown); // it waits for ten seconds. That of one that is half made can fail, with a line in the errors
     }
 
     /** The constructor with four settings: 5.x has others, and each series has its own classes for the rest. */
