@@ -41,7 +41,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         f"tests/brokers/test_{name}.py"
         for name in ("brokers", "compared_stores", "databases", "live_stores", "recovery", "resend", "started_stores", "tables")
     ),
-    "starts": ("tests/brokers/test_whole_brokers.py",),
+    "starts": ("tests/brokers/test_versions.py", "tests/brokers/test_whole_brokers.py"),
     "repaired": ("tests/brokers/test_repaired_stores.py",),
     "repairs": ("tests/repair",),
     "followed": ("tests/brokers/test_lake.py", "tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py"),

@@ -127,7 +127,7 @@ def settings(random: Random, store: Path) -> None:
 
 
 def a_folder(random: Random, store: Path) -> None:
-    """In a place where only files are."""
+    """In the place of a file, or beside files."""
     queue = random.choice(["commitlog", *(f"{path.parent.relative_to(store)}" for path in queue_files(store)[:1])])
     name = random.choice((f"{queue}/old", "index/20991231235959000", "index/old", "checkpoint", "lock"))
     if (store / name).is_file():
@@ -136,8 +136,9 @@ def a_folder(random: Random, store: Path) -> None:
 
 
 def a_foreign_file(random: Random, store: Path) -> None:
+    """Not the only file of a timer log: nothing tells then which size the broker's settings have."""
     queue = [f"{path.parent.relative_to(store)}/readme.txt" for path in queue_files(store)[:1]]
-    name = random.choice(["commitlog/README.txt", f"commitlog/{'9' * 20}", "index/README", "timerwheel", f"timerlog/{0:020}", *queue])
+    name = random.choice(["commitlog/README.txt", f"commitlog/{'9' * 20}", "index/README", "timerwheel", *queue])
     (store / name).parent.mkdir(exist_ok=True)
     (store / name).write_bytes(bytes(random.choice((1, 600, SEGMENT))))
 

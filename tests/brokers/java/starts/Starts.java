@@ -24,8 +24,8 @@ import org.apache.rocketmq.store.MessageStore;
 import org.apache.rocketmq.store.config.MessageStoreConfig;
 
 /**
- * Whole brokers without a name server, one after another: each line of the input is a file of settings. Each broker says whether it started,
- * where its log ends, and what it has at each offset of each queue; then it stops, while the next one starts. The last line of each: done, or failed.
+ * Whole brokers without a name server: each line of the input is a file of settings. Each broker says whether it started, where its log ends,
+ * and what it has at each offset of each queue. Then it stops, while the next one starts. The last line of each: done, or failed.
  */
 public class Starts {
     static final long PATIENCE = 60_000;
@@ -113,7 +113,7 @@ public class Starts {
             }
             try {
                 for (ByteBuffer record : result.getMessageBufferList()) {
-                    tell(topic, queue, offset, record);
+                    tell(topic, queue, result.getNextBeginOffset() - 1, record); // it skips entries that lead nowhere
                 }
             } finally {
                 result.release();
