@@ -62,7 +62,7 @@ OP_BATCHES = {"transactionOpBatchInterval": 3_000, "transactionOpMsgMaxSize": 4_
 
 
 _PROGRAMS = {pom: ("Json.java", f"{pom}/*.java") for pom in ("grpc", "starts")}
-"""Which of our programs are compiled against the jars of these poms. Against others, all that are in no folder, or in that of the version."""
+"""Which of our programs are compiled against these poms. Against others: those in no folder, and in that of the version."""
 
 
 def missing() -> str | None:

@@ -22,8 +22,7 @@ import pytest
 from kept import NOTHING_EXPIRES, STORE_NAMES, Kept, KeptStores
 from ports import free_port
 from rocketmq import BUILD, QUICK, Clients, Java, Unreachable
-from support import drawn_damages
-from support.drawn_damages import DRAWN, Damage
+from support.drawn_damages import DRAWN, Damage, a_lost_topic, a_size, no_queues
 from support.effort import WHOLE
 
 import native_reader as nr
@@ -59,7 +58,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Whole:
-    """A message of a damaged store."""
+    """A whole message of a damaged store."""
 
     place: tuple[str, int]
     queue_offset: int
@@ -120,16 +119,13 @@ def real(lines: Sequence[Row], whole: Mapping[int, Whole]) -> Result:
     said, *pulled = lines
     if not said["started"]:
         return Result(started=False, why=said["why"])
-    queues: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
-    for line in pulled:
-        queues.setdefault((line["topic"], line["queue_id"]), []).append((line["queue_offset"], line["physical_offset"], line["crc"]))
-    got = {(place, *each[1:]): each[0] for place, each_queue in queues.items() for each in each_queue}
-    at_their_offset = {(place, *each) for place, each_queue in queues.items() for each in each_queue}
+    at_offsets = {((line["topic"], line["queue_id"]), line["queue_offset"], line["physical_offset"], line["crc"]) for line in pulled}
+    anywhere = {(place, *message) for place, _, *message in at_offsets}
     counts: dict[tuple[str, int], tuple[int, int, int]] = {}
     for offset, each in whole.items():
         is_kept = offset < said["end"]
-        served = is_kept and (each.place, each.queue_offset, offset, each.crc) in at_their_offset
-        moved = is_kept and not served and (each.place, offset, each.crc) in got
+        served = is_kept and (each.place, each.queue_offset, offset, each.crc) in at_offsets
+        moved = is_kept and not served and (each.place, offset, each.crc) in anywhere
         before = counts.get(each.place, (0, 0, 0))
         counts[each.place] = before[0] + served, before[1] + moved, before[2] + (not is_kept)
     return Result(started=True, end=said["end"], queues=counts)
@@ -147,11 +143,30 @@ def predicted(start: Start, version: str) -> Result:
     return Result(started=True, end=after.cut, queues=queues, why=why)
 
 
-def check(brokers: Brokers, version: str, name: str, kept: Kept, folder: Path, damages: Sequence[Damage], seed: str) -> None:
+@dataclass(frozen=True)
+class Case:
+    """A version, one of STORE_NAMES, and what is done to it."""
+
+    version: str
+    store: str
+    damages: Sequence[Damage]
+    seed: str
+
+    @classmethod
+    def drawn(cls, seed: str, version: str) -> Case:
+        random = Random(seed)
+        return cls(version, random.choice(STORE_NAMES), random.choices(DRAWN, k=random.choice((1, 1, 2, 2, 3))), seed)
+
+    def to_dict(self) -> Row:
+        damages = [each.__name__ for each in self.damages]
+        return {"version": self.version, "store": self.store, "damage": damages, "seed": self.seed}
+
+
+def check(brokers: Brokers, stores: KeptStores, case: Case, folder: Path) -> None:
     """Damage a copy of a store, ask for the answer, and start a broker on it."""
-    store, random = folder / "store", Random(seed)
+    store, random, kept, version = folder / "store", Random(case.seed), stores(case.store), case.version
     shutil.copytree(kept.store, store)
-    for damage in damages:
+    for damage in case.damages:
         damage(random, store)
     (files,) = nr.open(store).stores
     end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
@@ -163,18 +178,16 @@ def check(brokers: Brokers, version: str, name: str, kept: Kept, folder: Path, d
         pytest.skip(str(error))
     shutil.rmtree(store, ignore_errors=True)  # a timer wheel has 37 MB; and the broker still writes
     agrees = ours == theirs if ours.queues is not None or not theirs.started else ours.started
-    row = {
-        "version": version, "store": name, "damage": [each.__name__ for each in damages], "seed": seed, "whole": len(whole),
-        "answer": answer.outcome, "predicted": ours.to_dict(), "real": theirs.to_dict(), "agrees": agrees,
-    }  # fmt: skip
-    with RESULTS.open("a", encoding="utf-8") as results:
-        results.write(json.dumps(row) + "\n")
+    results = {"answer": answer.outcome, "predicted": ours.to_dict(), "real": theirs.to_dict(), "agrees": agrees}
+    row = case.to_dict() | {"whole": len(whole)} | results
+    with RESULTS.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(row) + "\n")
     assert agrees, (row, ours.queues, theirs.queues)
 
 
-@pytest.mark.parametrize("damage", [drawn_damages.no_queues, drawn_damages.a_lost_topic, drawn_damages.a_size], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("damage", [no_queues, a_lost_topic, a_size], ids=lambda each: each.__name__)
 def test_a_broker_that_does_other_than_4_9_and_5_5(started: Brokers, stores: KeptStores, tmp_path: Path, damage: Damage) -> None:
-    check(started, "5.3.1", "large clean", stores("large clean"), tmp_path, [damage], "always the same")
+    check(started, stores, Case("5.3.1", "large clean", [damage], "always the same"), tmp_path)
 
 
 # A Java of each version is started once, by the worker that has all its cases.
@@ -186,7 +199,4 @@ DRAWS = [
 @pytest.mark.long
 @pytest.mark.parametrize(("version", "number"), DRAWS)
 def test_what_is_drawn_today(started: Brokers, stores: KeptStores, tmp_path: Path, version: str, number: int) -> None:
-    seed = f"{DAY} {version} {number}"
-    random = Random(seed)
-    name, damages = random.choice(STORE_NAMES), random.choices(DRAWN, k=random.choice((1, 1, 2, 2, 3)))
-    check(started, version, name, stores(name), tmp_path, damages, seed)
+    check(started, stores, Case.drawn(f"{DAY} {version} {number}", version), tmp_path)

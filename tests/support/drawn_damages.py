@@ -118,7 +118,8 @@ def another_checkpoint(random: Random, store: Path) -> None:
 
 def settings(random: Random, store: Path) -> None:
     """One file that cannot be parsed, with and without the one before it."""
-    path = store / "config" / random.choice(("topics.json", "consumerOffset.json", "delayOffset.json", "topicQueueMapping.json", "timermetrics"))
+    names = "topics.json", "consumerOffset.json", "delayOffset.json", "topicQueueMapping.json", "timermetrics"
+    path = store / "config" / random.choice(names)
     path.write_bytes(random.choice((b"{", b"", b"\xff")))
     backup = path.with_name(f"{path.name}.bak")
     backup.unlink(missing_ok=True)
