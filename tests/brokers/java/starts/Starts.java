@@ -107,7 +107,13 @@ public class Starts {
         long offset = Math.max(0, store.getMinOffsetInQueue(topic, queue));
         long end = store.getMaxOffsetInQueue(topic, queue);
         while (offset < end) {
-            GetMessageResult result = store.getMessage("starts", topic, queue, offset, 1, null);
+            GetMessageResult result;
+            try {
+                result = store.getMessage("starts", topic, queue, offset, 1, null);
+            } catch (RuntimeException error) { // a client gets an error for this offset, again and again
+                error.printStackTrace();
+                return;
+            }
             if (result == null) {
                 return;
             }
