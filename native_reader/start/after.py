@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.broker.databases import has_settings
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.record import Numbers
@@ -80,6 +81,8 @@ class AfterStart:
         self._log, self._queues = log, queues
         self._topics = Topics(log.files.config)
         self._listed = frozenset(self._topics.names())
+        config = log.files.config
+        self._are_unread = not self._listed and config is not None and has_settings(config)
         self._deleted = DeletedTopics(log.files.queues, log.files.config)
         self._left_out = self._topics.of_batches() | queues.of_batches
         self._last_record = 0
@@ -88,7 +91,8 @@ class AfterStart:
         recoveries = {line: self._recovery(line) for line in lines}
         distinct = dict.fromkeys(recoveries.values())
         simulations = {each: Simulation(each, queues.whole, self._names, queues.others_reached) for each in distinct}
-        run(simulations.values(), Entries(queues.whole, log.end), self._names, self._parts())
+        entries = Entries(queues.whole, log.end, max((segment.size for segment in log.files.segments), default=0))
+        run(simulations.values(), entries, self._names, self._parts())
         results = {each: tuple(map(self._if_listed, simulations[each].served())) for each in distinct}
         self._after = {line: After(self._end(each.cut), results[each]) for line, each in recoveries.items()}
 
@@ -174,7 +178,7 @@ class AfterStart:
 
     def _is_listed(self, topic: str) -> bool:
         """Whether consumers can ask for a topic: what is wrong with others is said of their settings."""
-        return not self._topics.is_known or kind_of_topic(topic) in SYSTEM_KINDS or topic in self._listed
+        return topic in self._listed or kind_of_topic(topic) in SYSTEM_KINDS or self._are_unread
 
 
 def without_queues(log: RecoveredLog, line: Line, messages: int | None = None) -> Iterator[Cause]:

@@ -204,8 +204,8 @@ class Entries:
     they are before the first entry of any of its queues.
     """
 
-    def __init__(self, queues: Mapping[Place, Loaded], end: int) -> None:
-        self._queues, self._end = queues, end
+    def __init__(self, queues: Mapping[Place, Loaded], end: int, segment: int) -> None:
+        self._queues, self._end, self._segment = queues, end, segment
         self._first: dict[Place, EntryPlace | None] = {}
         self._created: dict[str, int] = {}
 
@@ -233,20 +233,27 @@ class Entries:
         return records.where(~earlier), Named(named[~earlier], found.elsewhere[~earlier], found.skipped)
 
     def _skipped(self, reader: QueueReader, queue: Loaded, numbers: Numbers) -> Iterator[tuple[int, int]]:
-        """What follows an entry of a place after the end of the log.
+        """What consumers do not get because of an entry before it.
 
-        A broker that cannot find a record leaves out all entries of the same answer that are before the next segment, here all
-        (DefaultMessageStore.getMessage, all versions). It looks at 800 entries for an answer, and not beyond the file.
+        A broker that has no record at the place of an entry leaves out all entries of the same answer that are before the next segment.
+        It looks at 800 entries for an answer, and not beyond the file. At an entry of negative size it fails, and the queue ends there for
+        consumers (DefaultMessageStore.getMessage, all versions).
         """
         stop = 0
         for number in numbers[(numbers >= queue.begin) & (numbers < queue.end)][:_MOST_FAR].tolist():
-            if number < stop:
-                continue
             (entry,) = reader.slots(number, number + 1)
-            if int(entry["offset"]) >= self._end and int(entry["size"]) > 0:
-                file = next(file for file in queue.queue.files if number < file.base + file.units)
-                stop = min(file.base + file.units, number + _IN_AN_ANSWER)
-                yield number, stop
+            offset, size = int(entry["offset"]), int(entry["size"])
+            if number < stop or (0 <= offset < self._end and size >= 0):
+                continue
+            if size < 0:
+                yield number, NEVER
+                return
+            file = next(file for file in queue.queue.files if number < file.base + file.units)
+            stop = min(file.base + file.units, number + _IN_AN_ANSWER)
+            if offset < 0:
+                after = reader.slots(number, stop)["offset"] >= self._segment
+                stop = number + int(np.argmax(after)) if after.any() else stop
+            yield number, stop
 
     def _first_of(self, place: Place, queue: Loaded) -> EntryPlace | None:
         if place not in self._first:

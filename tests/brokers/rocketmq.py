@@ -61,6 +61,10 @@ collects the ends of transactions for three seconds (OP_BATCHES), and after that
 OP_BATCHES = {"transactionOpBatchInterval": 3_000, "transactionOpMsgMaxSize": 4_096}
 
 
+_PROGRAMS = {pom: ("Json.java", f"{pom}/*.java") for pom in ("grpc", "starts")}
+"""Which of our programs are compiled against these poms. Against others: those in no folder, and in that of the version."""
+
+
 def missing() -> str | None:
     """What must be installed before this can run; None if nothing is missing."""
     lacks = [name for name in ("java", "javac", "mvn") if shutil.which(name) is None]
@@ -82,7 +86,7 @@ class Java:
         self.version = version
         self._clients: list[Clients] = []
         self._pom = HERE / f"{pom}.xml"
-        self._programs = ("Json.java", "grpc/*.java") if pom == "grpc" else ("*.java", f"v{version[0]}/*.java")
+        self._programs = _PROGRAMS.get(pom, ("*.java", f"v{version[0]}/*.java"))
         self._folder = BUILD / version / pom
         self._folder.mkdir(parents=True, exist_ok=True)
         with (BUILD / "lock").open("w") as lock:  # Maven and the compiler, of one worker at a time
@@ -154,17 +158,18 @@ class Java:
 
 
 class Clients:
-    """A Java that runs Traffic again and again. It ends with this process, whose end closes its input."""
+    """A Java that runs Traffic, or another program, again and again. It ends with this process, whose end closes its input."""
 
-    def __init__(self, java: Java) -> None:
+    def __init__(self, java: Java, program: str = "Clients") -> None:
         self._home = Path(tempfile.mkdtemp(prefix="rocketmq-clients-"))
         atexit.register(self.end)
-        command = java.command("Clients", home=self._home)
+        furnish(self._home)
+        command = java.command(program, home=self._home)
         with (self._home / "err").open("wb") as errors:
             self._process = subprocess.Popen(command, cwd=self._home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
 
     def act(self, arguments: Sequence[object], until: float) -> list[dict[str, Any]]:
-        """What Traffic prints: one JSON object per line."""
+        """What it prints: one JSON object per line."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("\t".join(map(str, arguments)).encode() + b"\n")

@@ -9,6 +9,7 @@ import struct
 from binascii import crc32
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import fmod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -158,11 +159,13 @@ class Broker:
                     offset, size = queue.entry(base, at * 20)
                     if offset < after or size == FILLED:
                         continue
+                    if size < 0:  # it throws an exception
+                        return found
                     if self.has(offset, size, end):
                         found[base // 20 + at] = offset
                         stop = at + 1
                         break
-                    after = offset + self.segment_size - offset % self.segment_size
+                    after = offset + self.segment_size - int(fmod(offset, self.segment_size))
                 number = stop
         return found
 

@@ -1,0 +1,202 @@
+"""What brokers of each version do on damaged stores: real ones, compared with our answer. Each day draws other damage.
+
+Whether they start, where the log ends then, and which whole messages are at their offset in a queue, at another one, or deleted. Consumers
+get what the message store of a broker has at an offset: here it is asked in the broker's own process, for each offset of each queue.
+Each start is appended to `build/starts.jsonl` as one line.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from kept import NOTHING_EXPIRES, STORE_NAMES, Kept, KeptStores
+from ports import free_port
+from rocketmq import BUILD, QUICK, Clients, Java, Unreachable
+from support.drawn_damages import DRAWN, Damage, a_lost_topic, a_size, no_queues
+from support.effort import WHOLE
+
+import native_reader as nr
+from native_reader.start import NO, Start, answer_for
+from native_reader.start.lines import line_of
+
+VERSIONS = ("4.9.7", "5.0.0", "5.1.3", "5.3.1", "5.3.3", "5.4.0")
+STARTS = 24
+"""Of each version on each day."""
+# Different in each sweep. Two workers that collect the same tests must draw the same ones.
+DAY = date.today().toordinal() if WHOLE else 0
+RESULTS = BUILD.parent / "starts.jsonl"
+RESERVED_HOURS = 99_999
+PATIENCE = 240.0
+Counts = Mapping[tuple[str, int], tuple[int, int, int]]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a start does, or would do. `queues`: of each with whole messages, how many are served, moved and deleted; None if not known."""
+
+    started: bool
+    end: int | None = None
+    queues: Counts | None = field(default_factory=dict)
+    why: str | None = field(default=None, compare=False)
+
+    def to_dict(self) -> Row:
+        sums = None if self.queues is None else [sum(each[number] for each in self.queues.values()) for number in range(3)]
+        counts = {} if sums is None else dict(zip(("served", "moved", "deleted"), sums, strict=True))
+        return {"started": self.started, "end": self.end, **counts, "why": self.why}
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole message of a damaged store."""
+
+    place: tuple[str, int]
+    queue_offset: int
+    crc: int
+
+
+class Brokers:
+    """Brokers of all versions, each version in a Java of its own, one broker after another."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Clients] = {}
+
+    def start(self, version: str, kept: Kept, store: Path) -> list[Row]:
+        """What a broker says that starts on this store; then it is stopped, while the next one starts."""
+        if version not in self._running:
+            self._running[version] = Clients(Java(version, "starts"), "Starts")
+        port = free_port()
+        places = {"storePathRootDir": store, "storePathCommitLog": store / "commitlog", "listenPort": port, "haListenPort": free_port()}
+        settings = QUICK | kept.settings | NOTHING_EXPIRES | {"fileReservedTime": RESERVED_HOURS} | places
+        configuration = store.with_name("broker.conf")
+        configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        try:
+            return self._running[version].act([configuration], time.monotonic() + PATIENCE)
+        except BaseException:
+            self._running.pop(version).end()
+            raise
+
+    def end(self) -> None:
+        for each in self._running.values():
+            each.end()
+
+
+@pytest.fixture(scope="module")
+def started(rocketmq: Callable[[str], Java]) -> Iterator[Brokers]:
+    """Those of this module. They end with it. `rocketmq` says what is missing on this machine."""
+    brokers = Brokers()
+    yield brokers
+    brokers.end()
+
+
+def whole_messages(store: Path) -> dict[int, Whole]:
+    """By physical offset."""
+    columns = ["topic", "queue_id", "queue_offset", "physical_offset", "record_size"]
+    where = "kind NOT IN ('prepared', 'rollback')"
+    scan = nr.open(store).messages(mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, columns=columns, where=where)
+    segments = {int(path.name): path.read_bytes() for path in (store / "commitlog").glob("0*") if path.is_file()}
+    found = {}
+    for row in scan.to_table().to_pylist():
+        offset = row["physical_offset"]
+        base = max(each for each in segments if each <= offset)
+        crc = zlib.crc32(segments[base][offset - base : offset - base + row["record_size"]])
+        found[offset] = Whole((row["topic"], row["queue_id"]), row["queue_offset"], crc)
+    return found
+
+
+def real(lines: Sequence[Row], whole: Mapping[int, Whole]) -> Result:
+    """What a broker did with the whole messages. Others at the same places have other bytes."""
+    said, *pulled = lines
+    if not said["started"]:
+        return Result(started=False, why=said["why"])
+    at_offsets = {((line["topic"], line["queue_id"]), line["queue_offset"], line["physical_offset"], line["crc"]) for line in pulled}
+    anywhere = {(place, *message) for place, _, *message in at_offsets}
+    counts: dict[tuple[str, int], tuple[int, int, int]] = {}
+    for offset, each in whole.items():
+        is_kept = offset < said["end"]
+        served = is_kept and (each.place, each.queue_offset, offset, each.crc) in at_offsets
+        moved = is_kept and not served and (each.place, offset, each.crc) in anywhere
+        before = counts.get(each.place, (0, 0, 0))
+        counts[each.place] = before[0] + served, before[1] + moved, before[2] + (not is_kept)
+    return Result(started=True, end=said["end"], queues=counts)
+
+
+def predicted(start: Start, version: str) -> Result:
+    """The same, as our answer has it. Of a broker that leaves out files, it only says that it starts."""
+    why = ", ".join(each.cause.kind for each in start.reasons) or None
+    if start.outcome == NO:
+        return Result(started=False, why=why)
+    after = dict(start.after).get(line_of(version))
+    if after is None:
+        return Result(started=True, queues=None, why=why)
+    queues = {(each.topic, each.queue_id): (each.served, each.moved, each.deleted) for each in after.queues}
+    return Result(started=True, end=after.cut, queues=queues, why=why)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A version, one of STORE_NAMES, and what is done to it."""
+
+    version: str
+    store: str
+    damages: Sequence[Damage]
+    seed: str
+
+    @classmethod
+    def drawn(cls, seed: str, version: str) -> Case:
+        random = Random(seed)
+        return cls(version, random.choice(STORE_NAMES), random.choices(DRAWN, k=random.choice((1, 1, 2, 2, 3))), seed)
+
+    def to_dict(self) -> Row:
+        damages = [each.__name__ for each in self.damages]
+        return {"version": self.version, "store": self.store, "damage": damages, "seed": self.seed}
+
+
+def check(brokers: Brokers, stores: KeptStores, case: Case, folder: Path) -> None:
+    """Damage a copy of a store, ask for the answer, and start a broker on it."""
+    store, random, kept, version = folder / "store", Random(case.seed), stores(case.store), case.version
+    shutil.copytree(kept.store, store)
+    for damage in case.damages:
+        damage(random, store)
+    (files,) = nr.open(store).stores
+    end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
+    answer = answer_for(files, end, RESERVED_HOURS, None, version=version)
+    ours, whole = predicted(answer, version), whole_messages(store)
+    try:
+        theirs = real(brokers.start(version, kept, store), whole)
+    except Unreachable as error:
+        pytest.skip(str(error))
+    shutil.rmtree(store, ignore_errors=True)  # a timer wheel has 37 MB; and the broker still writes
+    agrees = ours == theirs if ours.queues is not None or not theirs.started else ours.started
+    results = {"answer": answer.outcome, "predicted": ours.to_dict(), "real": theirs.to_dict(), "agrees": agrees}
+    row = case.to_dict() | {"whole": len(whole)} | results
+    with RESULTS.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(row) + "\n")
+    assert agrees, (row, ours.queues, theirs.queues)
+
+
+@pytest.mark.parametrize("damage", [no_queues, a_lost_topic, a_size], ids=lambda each: each.__name__)
+def test_a_broker_that_does_other_than_4_9_and_5_5(started: Brokers, stores: KeptStores, tmp_path: Path, damage: Damage) -> None:
+    check(started, stores, Case("5.3.1", "large clean", [damage], "always the same"), tmp_path)
+
+
+# A Java of each version is started once, by the worker that has all its cases.
+DRAWS = [
+    pytest.param(version, number, marks=pytest.mark.xdist_group(f"starts of {version}")) for version in VERSIONS for number in range(STARTS)
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("version", "number"), DRAWS)
+def test_what_is_drawn_today(started: Brokers, stores: KeptStores, tmp_path: Path, version: str, number: int) -> None:
+    check(started, stores, Case.drawn(f"{DAY} {version} {number}", version), tmp_path)
