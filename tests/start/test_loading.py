@@ -1,0 +1,119 @@
+"""What stops a broker of each version, as real brokers were seen to do: the files that it opens, loads or parses before anything else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.golden import Golden
+
+import native_reader as nr
+from native_reader.errors import OptionError
+from native_reader.start import BETTER_NOT, NO, Start
+
+
+@pytest.fixture
+def store(own_store: Callable[[str], Golden], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(own_store("5.5.0-killed").root, tmp_path / "store"))
+
+
+def asked(store: Path, version: str) -> Start:
+    start = nr.open(store).diagnose(for_version=version, file_reserved_time=99_999).start
+    assert start is not None
+    return start
+
+
+def folder(name: str) -> Callable[[Path], None]:
+    def damage(store: Path) -> None:
+        path = store / name
+        if path.is_file():
+            path.unlink()
+        path.mkdir(parents=True)
+
+    return damage
+
+
+def file(name: str, content: bytes) -> Callable[[Path], None]:
+    def damage(store: Path) -> None:
+        (store / name).parent.mkdir(parents=True, exist_ok=True)
+        (store / name).write_bytes(content)
+
+    return damage
+
+
+def both_broken(name: str) -> Callable[[Path], None]:
+    def damage(store: Path) -> None:
+        for suffix in ("", ".bak"):
+            (store / "config" / f"{name}{suffix}").write_bytes(b"{")
+
+    return damage
+
+
+QUEUE = "consumequeue/Plain/0"
+REFUSED = [
+    (folder("checkpoint"), "folder", ("4.4.0", "4.9.7", "5.5.0"), ()),
+    (folder("index/20991231235959000"), "index folder", ("5.0.0", "5.5.0"), ("4.9.7",)),
+    (folder("index/old"), "index folder", (), ("5.5.0",)),
+    (folder("commitlog/old"), "foreign file", ("4.9.7", "5.0.0"), ("4.4.0", "5.1.0", "5.5.0")),
+    (folder(f"{QUEUE}/old"), "foreign queue file", ("4.9.7", "5.0.0"), ("4.4.0", "5.1.0", "5.5.0")),
+    (file("commitlog/99999999999999999999", bytes(65536)), "foreign file", ("4.4.0", "4.9.7", "5.5.0"), ()),
+    (file("timerwheel", bytes(1000)), "timer wheel", ("5.0.0", "5.5.0"), ("4.9.7",)),
+    (file("timerwheel", b""), "timer wheel", (), ("5.5.0",)),
+    (file("timerlog/note.txt", b"x"), "foreign timer log", ("5.5.0",), ("4.9.7",)),
+    (both_broken("timermetrics"), "settings", ("5.0.0", "5.5.0"), ("4.9.7",)),
+    (both_broken("topicQueueMapping.json"), "settings", ("5.5.0",), ("4.9.7",)),
+    (both_broken("consumerOrderInfo.json"), "settings", ("5.5.0",), ("4.9.7",)),
+    (both_broken("delayOffset.json"), "settings", ("4.4.0", "4.9.7", "5.5.0"), ()),
+    (both_broken("lmqConsumerOffset.json"), "settings", (), ("4.9.7", "5.5.0")),
+]
+
+
+@pytest.mark.parametrize(("damage", "kind", "refused", "started"), REFUSED)
+def test_what_a_version_refuses(
+    store: Path, damage: Callable[[Path], None], kind: str, refused: tuple[str, ...], started: tuple[str, ...]
+) -> None:
+    damage(store)
+    for version in refused:
+        start = asked(store, version)
+        assert (start.outcome, start.reasons[0].cause.kind) == (NO, kind), version
+    for version in started:
+        start = asked(store, version)
+        assert start.outcome != NO, version
+        assert kind not in [each.cause.kind for each in start.reasons], version
+
+
+def test_offsets_of_light_queues_stop_only_a_broker_that_has_these(store: Path) -> None:
+    both_broken("lmqConsumerOffset.json")(store)
+    assert [each.cause.kind for each in asked(store, "5.5.0").reasons] == ["light settings"]
+
+
+def test_a_store_on_which_only_some_versions_start(store: Path) -> None:
+    folder("index/20991231235959000")(store)
+    (store / "checkpoint").write_bytes(bytes(4096))
+    shutil.rmtree(store / "timerlog", ignore_errors=True)
+    assert asked(store, "4.9.7").outcome != NO
+    assert asked(store, "5.5.0").outcome == NO
+
+
+@pytest.mark.parametrize("version", ["5.x", "5.3", "3.2.6", "newest", "5.3.2-SNAPSHOT", ""])
+def test_a_version_that_is_none(store: Path, version: str) -> None:
+    with pytest.raises(
+        OptionError, match=r"^for_version has to be a version of RocketMQ from 4\.0\.0 on, with three numbers as in 5\.3\.2, not "
+    ):
+        nr.open(store).diagnose(for_version=version)
+
+
+def test_a_record_larger_than_any_array(store: Path) -> None:
+    """Up to 5.3.1, memory for it is reserved before it is looked at."""
+    segment = sorted(path for path in (store / "commitlog").iterdir() if any(path.read_bytes()[:8]))[-1]
+    content = bytearray(segment.read_bytes())
+    size = int.from_bytes(content[:4], "big")
+    content[size : size + 4] = (2**31 - 1).to_bytes(4, "big")
+    segment.write_bytes(content)
+    assert [each.cause.kind for each in asked(store, "5.3.1").reasons][:1] == ["no array"]
+    assert asked(store, "5.3.2").outcome == BETTER_NOT
+    content[size : size + 4] = (1 << 30).to_bytes(4, "big")
+    segment.write_bytes(content)
+    assert "large array" in [each.cause.kind for each in asked(store, "5.3.1").reasons]
