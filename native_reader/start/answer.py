@@ -228,10 +228,13 @@ def _share(files: StoreFiles, end: int, unread_before: int, looked_at: int) -> i
 
 
 def _contradictions(witnesses: Witnesses, *, is_counted: bool) -> Iterator[Cause]:
-    """One reason for each kind of contradiction. `is_counted`: messages that no queue names are counted by version."""
+    """One reason for each kind of contradiction.
+
+    `is_counted`: messages in the log that no queue names are counted by version. A queue of which only offsets of groups are left is not.
+    """
     counts = Counter[str]()
     for each in witnesses.contradictions:
-        if not (is_counted and each.effect == UNLISTED):
+        if not (is_counted and each.effect == UNLISTED and each.amount):
             counts[each.effect] += each.amount
     return (cause(effect, count=count) for effect, count in counts.items())
 

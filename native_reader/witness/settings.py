@@ -58,7 +58,7 @@ class Settings:
         """
         gone = Counter[Place]()
         for place in filter(self._is_gone, self._logged.offsets):
-            begin = self._begins.get(place[0], 0)
+            begin = self._begins.get(place[0], -1)
             gone[place] = sum(offset > begin for offset in self._logged.offsets[place])
         gone += Counter()  # only those that have any
         consumed = {(each.topic, each.queue_id) for each in self._offsets if each.committed and each.queue_id is not None}

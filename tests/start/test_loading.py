@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,8 @@ from support.golden import Golden
 
 import native_reader as nr
 from native_reader.errors import OptionError
-from native_reader.start import BETTER_NOT, NO, Start
+from native_reader.start import BETTER_NOT, NO, Start, may_start
+from native_reader.start.lines import LINES, span_of
 
 
 @pytest.fixture
@@ -91,10 +93,21 @@ def test_offsets_of_light_queues_stop_only_a_broker_that_has_these(store: Path) 
 
 def test_a_store_on_which_only_some_versions_start(store: Path) -> None:
     folder("index/20991231235959000")(store)
-    (store / "checkpoint").write_bytes(bytes(4096))
-    shutil.rmtree(store / "timerlog", ignore_errors=True)
-    assert asked(store, "4.9.7").outcome != NO
-    assert asked(store, "5.5.0").outcome == NO
+    (files,) = nr.open(store).stores
+    end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
+    start = may_start(files, LINES, end, now=0, reserved_hours=72)
+    assert (start.outcome, [(each.cause.kind, span_of(each.lines)) for each in start.reasons]) == (BETTER_NOT, [("index folder", "5.0.0+")])
+    assert not start.is_all_well
+
+
+def test_a_queue_of_which_only_offsets_of_groups_are_left(store: Path) -> None:
+    """No message of it is in the log to be counted. A start makes it again from 0, where no group looks any more."""
+    topics = json.loads((store / "config" / "topics.json").read_text())
+    topics["topicConfigTable"]["Gone"] = {"topicName": "Gone", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6}
+    (store / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": {"Gone@group": {"0": 700}}}))
+    (store / "config" / "topics.json").write_text(json.dumps(topics))
+    start = asked(store, "5.5.0")
+    assert (start.outcome, [each.cause.kind for each in start.reasons]) == (BETTER_NOT, ["unlisted"])
 
 
 @pytest.mark.parametrize("version", ["5.x", "5.3", "3.2.6", "newest", "5.3.2-SNAPSHOT", ""])
