@@ -121,10 +121,11 @@ class Simulation:
         state.highest = max(state.highest, int(records.numbers.max()))
         state.skipped += entries.skipped
         kept = entries.own & there & (records.numbers < state.kept)
+        others = ~kept & there & (entries.elsewhere >= 0) & (entries.elsewhere < state.kept)
         for first, stop in state.skipped:
             kept &= (records.numbers < first) | (records.numbers >= stop)
+            others &= (entries.elsewhere < first) | (entries.elsewhere >= stop)
         state.served += int(np.count_nonzero(kept))
-        others = ~kept & there & (entries.elsewhere >= 0) & (entries.elsewhere < state.kept)
         state.moved += int(np.count_nonzero(others))
         are_left = ~kept & there & ~others
         left = records.where(are_left)
@@ -175,7 +176,7 @@ class Simulation:
             yield Served(*self._places[place], state.begin, state.end, *counts, max(0, state.highest + 1 - state.end))
 
     def _read_once_more(self, state: _State) -> None:
-        """Cut the queue after entries were added. What its last file has behind them comes back."""
+        """Cut the queue after entries were added. Old entries that follow them in its last file count again."""
         first = state.end if state.added else state.kept
         state.end = followed(state.loaded, state.end, self.recovery.cut) if state.added else state.cut.end
         for numbers, were_moved in state.behind:
@@ -263,12 +264,12 @@ class Entries:
 
 
 def _elsewhere(reader: QueueReader, records: Records) -> Numbers:
-    """The queue offset of an entry that names each record; -1 without one. A record with a damaged queue offset has its entry elsewhere."""
+    """Another queue offset whose entry names each record; -1 without one. A record with a damaged queue offset has its entry elsewhere."""
     found = np.full(len(records.offsets), -1)
     entries = reader.within(int(records.offsets[0]), int(records.offsets[-1]) + 1)
     if len(entries):
         at = np.minimum(np.searchsorted(entries.offsets, records.offsets), len(entries) - 1)
-        same = entries.offsets[at] == records.offsets
+        same = (entries.offsets[at] == records.offsets) & (entries.numbers[at] != records.numbers)
         found[same] = entries.numbers[at[same]]
     return found
 

@@ -77,7 +77,9 @@ class Brokers:
             self._running[version] = Clients(Java(version, "starts"), "Starts")
         port = free_port()
         places = {"storePathRootDir": store, "storePathCommitLog": store / "commitlog", "listenPort": port, "haListenPort": free_port()}
-        settings = QUICK | kept.settings | NOTHING_EXPIRES | {"fileReservedTime": RESERVED_HOURS} | places
+        # With enableLmq, a broker reads lmqConsumerOffset.json and not consumerOffset.json.
+        usual = {"fileReservedTime": RESERVED_HOURS, "enableLmq": "false", "enableMultiDispatch": "false"}
+        settings = QUICK | kept.settings | NOTHING_EXPIRES | usual | places
         configuration = store.with_name("broker.conf")
         configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         try:
