@@ -53,8 +53,8 @@ RESULTS = {
         "新的存储已写好，校验通过，但其中有消息无法正常消费；详见 {page}",
     ),
     "new store": (
-        "the new store was written and checked, and serves all of its messages; see {page}",
-        "新的存储已写好，校验通过，其中的消息都可正常消费；详见 {page}",
+        "the new store was written and checked, and serves all messages of its topics; see {page}",
+        "新的存储已写好，校验通过，其中各 topic 的消息都可正常消费；详见 {page}",
     ),
 }
 DISK = {

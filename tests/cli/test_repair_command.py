@@ -35,7 +35,9 @@ def test_a_repair_says_what_survived_and_where_the_page_is(damaged: Path, tmp_pa
     assert (ended.code, ended.out) == (1, "")
     asked = "warning: Is it safe to start a broker on the damaged store?"
     assert f"799 messages survived\n{asked} better not: it would truncate the log at " in ended.err
-    assert f"the new store was written and checked, and serves all of its messages; see {tmp_path / 'new' / 'repair.md'}\n" in ended.err
+    assert (
+        f"the new store was written and checked, and serves all messages of its topics; see {tmp_path / 'new' / 'repair.md'}\n" in ended.err
+    )
     assert run("verify", tmp_path / "new").code == 0
 
 

@@ -190,7 +190,7 @@ def test_the_command_and_its_page(kinds: Path, tmp_path: Path) -> None:
         "in the store, of these topics: 51 served",
         "in the new store: 51 served",
         "Is it safe to start a broker on the new store? yes",
-        f"the new store was written and checked, and serves all of its messages; see {tmp_path / 'new' / 'extract.md'}",
+        f"the new store was written and checked, and serves all messages of its topics; see {tmp_path / 'new' / 'extract.md'}",
     ]
     page = (tmp_path / "new" / "extract.md").read_text()
     assert page.startswith("# Extract\n\nThe store, which was only read: `file://")
