@@ -205,7 +205,7 @@ def _is_whole(store: StoreFiles, account: Account) -> bool:
 
 
 def _unread(store: StoreFiles) -> list[Said]:
-    """What no read looks at, and is no copy."""
+    """The parts of the store that are not read. A second copy of a part does not count."""
     return [each.why for each in unread_parts(store) if each.is_loss]
 
 

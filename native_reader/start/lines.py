@@ -1,7 +1,7 @@
 """What brokers of each version do when they start: a table, with the class and the line of the source that says so.
 
-Classes: DefaultMessageStore (DMS), CommitLog (CL), ConsumeQueue (CQ), MappedFileQueue (MFQ), IndexService, TimerWheel. A line number is
-that of the last version of its row. 5.4.0 was the first with another place for some: its sources are those of Maven Central.
+Classes: DefaultMessageStore (DMS), CommitLog (CL), MappedFileQueue (MFQ), ConsumeQueueStore (CQS). A line number is that of the last
+version of its row; of the last row, that of 5.5.0. Sources before 5.4.0 are those of the tags, later ones those of Maven Central.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Line:
     refuses_sizes: bool = True
     """Whether a file of another size stops it. If not, it takes that file and those after it for not there."""
     refuses_folders: bool = False
-    """Whether a folder among segments or queue files counts as such a file, of which it has the size."""
+    """Whether a folder among segments or queue files is treated as a file of another size."""
     refuses_empty: bool = False
     """Whether an empty last file does. If not, it is deleted."""
     reserves_first: bool = True
@@ -102,26 +102,27 @@ _of_ten = partial(
     reserves_first=False,
 )  # fmt: skip
 LINES = (
-    # MFQ:155 `length not matched message store config value, ignore it`. DMS:210 `setReputFromOffset(this.commitLog.getMaxOffset())`.
+    # MFQ:157 `length not matched message store config value, ignore it`. DMS:231 `setReputFromOffset(this.commitLog.getMaxOffset())`.
     _of_4(first="4.0.0", last="4.3.1", requeues=Requeues.NONE, refuses_sizes=False, truncates_killed=True),
     # CL:161 `recoverNormally(long maxPhyOffsetOfConsumeQueue)` truncates the queues.
     _of_4(first="4.3.2", last="4.4.x", requeues=Requeues.NONE, refuses_sizes=False),
-    # MFQ:155 `please check it manually`, `return false`. DMS:216 `maxPhysicalPosInLogicQueue`, DMS:2066 `result.getSize() - readSize`.
+    # MFQ:157 `please check it manually`, then `return false`. DMS:240 `maxPhysicalPosInLogicQueue`.
     _of_4(first="4.5.0", last="4.9.1", requeues=Requeues.AFTER_ALL),
-    # MFQ:158, its new `doLoad`, ignores files of another size again.
+    # MFQ:165 `ignore it`, in its new method `doLoad`.
     _of_4(first="4.9.2", last="4.9.2", requeues=Requeues.AFTER_ALL, refuses_sizes=False),
+    # MFQ:165 `please check it manually`. DMS:252, DMS:2072 `result.getSize() - readSize`. The last version is 4.9.8.
     _of_4(first="4.9.3", last="4.9.x", requeues=Requeues.AFTER_ALL),
-    # CL:287 `boolean doDispatch = false`, DMS:313 `setReputFromOffset(this.commitLog.getMaxOffset())`. IndexService: DMS:270.
+    # CL:304 `boolean doDispatch = false`, DMS:338 `setReputFromOffset(this.commitLog.getMaxOffset())`, DMS:287 `indexService.load`.
     _of_5(first="5.0.0", last="5.0.x", refuses_folders=True, refuses_empty=True),
-    # MFQ:161 `if (file.isDirectory())`, `continue`.
+    # MFQ:251 `if (file.isDirectory())`, then `continue`.
     _of_5(first="5.1.0", last="5.1.2", refuses_empty=True),
-    # MFQ:246 `size is 0, auto delete`.
+    # MFQ:258 `size is 0, auto delete`. CL:338 `doDispatch = false`, CL:446 `new byte[totalSize]`.
     _of_5(first="5.1.3", last="5.3.1"),
-    # CL:324 `doDispatch = dispatchRequest.getCommitLogOffset() > maxPhyOffsetOfConsumeQueue`, CL:440 `remaining() < totalSize - 4`.
+    # CL:351 `doDispatch = dispatchRequest.getCommitLogOffset() > maxPhyOffsetOfConsumeQueue`, CL:443 `remaining() < totalSize - 4`.
     Line(first="5.3.2", last="5.3.x", stopped=by_queues, killed=by_times, requeues=Requeues.CHECKED, reserves_first=False),
-    # CL:340 `commitLogRecoverMaxNum`, CL:895 `isMappedFileMatchedRecover`: the first record has to be whole.
+    # CL:343 `commitLogRecoverMaxNum`, CL:895 `isMappedFileMatchedRecover`: the first record has to be whole.
     _of_ten(first="5.4.0", last="5.4.x", killed=of_ten_by_times),
-    # ConsumeQueueStore:625, `getLogicsPhysicalOffset` of the checkpoint.
+    # CQS:625 `isMappedFileMatchedRecover`, CQS:118 `getLogicsPhysicalOffset` of the checkpoint.
     _of_ten(first="5.5.0", last=None, killed=of_ten_by_checkpoint),
 )
 """From the oldest to the newest."""

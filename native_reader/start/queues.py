@@ -2,8 +2,8 @@
 
 From the third-last file on, it looks for the first entry that is none (ConsumeQueue.recover, all versions). The queue ends there, also
 if whole entries follow, which stay in the file. Files before the third-last are not looked at. When the log was recovered, the last file
-is read once more, up to the first entry that is none or is after the log's end (ConsumeQueue.truncateDirtyLogicFiles). That takes the
-very first entry of the file for one in any case, so that entries behind one of zeros come back.
+is read once more, up to the first entry that is none or is after the log's end (ConsumeQueue.truncateDirtyLogicFiles). It counts
+the first entry of the file in any case, so the entries after one of zeros can come back.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def names(reader: QueueReader, queue: Loaded, numbers: Numbers, offsets: Numbers
         return found
     which = np.flatnonzero(inside)
     which = which[np.argsort(numbers[which], kind="stable")]
-    apart = np.flatnonzero(np.diff(numbers[which]) > _APART) + 1  # a damaged queue offset lies far from the others
+    apart = np.flatnonzero(np.diff(numbers[which]) > _APART) + 1  # a damaged queue offset can be far from the others
     for run in np.split(which, apart):
         low = int(numbers[run[0]])
         units = reader.slots(low, int(numbers[run[-1]]) + 1)[numbers[run] - low]

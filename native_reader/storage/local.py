@@ -171,7 +171,7 @@ class LocalFile(StoredFile):
             content = os.pread(self._descriptor, length, offset)
         except OSError:
             content = b""
-        # At the end of the file, or an error, whose place is told.
+        # At the end of the file, and after an error: the slower way says where it is.
         return content if len(content) == length else super().read_ranges([(offset, length)])[0]
 
     def leave_no_trace(self) -> None:
