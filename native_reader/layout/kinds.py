@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from native_reader.layout.record import COMMITTED, INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Bytes, Index, Mask, unsigned_at
 
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
@@ -62,6 +64,7 @@ def may_be_special(u8: Bytes, topics_at: Index, topic_sizes: Index) -> Mask:
     return special
 
 
+@lru_cache(4096)
 def kind_of_topic(topic: str | None) -> str | None:
     """The kind, if the topic alone determines it; None for a user topic."""
     if topic is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +101,12 @@ class OldQueues:
                 raise refusal("configured", name="mappedFileSizeConsumeQueue", size=sizes.queue, found=self.units * WIDTH)
             self.units = sizes.queue // WIDTH
         self._refuse_other_sizes(queues)
-        self.all: Mapping[tuple[str, int], OldQueue] = {(each.topic, each.queue_id): OldQueue(each, files) for each in queues}
+        self._files, self._queues = files, queues
+
+    @cached_property
+    def all(self) -> Mapping[tuple[str, int], OldQueue]:
+        """By topic and number. To open each of 50,000 takes seconds, which a look for refusals does not need."""
+        return {(each.topic, each.queue_id): OldQueue(each, self._files) for each in self._queues}
 
     def dispatched(self, end: int) -> int:
         """The highest offset below the end of the log that any queue names, or -1."""

@@ -54,7 +54,7 @@ class Refusals:
         self._timer_log = list_if_possible(f"{files.uri}/timerlog")
         self._index_folders = [each.name for each in list_if_possible(f"{files.uri}/index") if each.is_directory and _fits(each.name)]
         self._of_segments = {uri: list_if_possible(uri) for uri in sorted({segment.directory for segment in files.segments})}
-        self._of_queues = {batch: self._listed(batch=batch) for batch in (False, True)}
+        self._odd_queues = [self._odd(batch=batch) for batch in (False, True)]  # each kind has files of another size
 
     def of(self, line: Line) -> Iterator[Cause]:
         """Why a broker of that line does not start, and which files it leaves out."""
@@ -147,13 +147,22 @@ class Refusals:
         return None if how is None else cause(f"{how.kind} file", file=entry.name, command=how.command)
 
     def _queue_files(self, line: Line) -> Iterator[Cause]:
-        """Batch queues have files of another size than the others."""
-        for listed in self._of_queues.values():
-            usual = _usual(entry.size for entries in listed.values() for entry in entries if entry.is_file)
-            for (topic, number), entries in listed.items():
+        for usual, odd in self._odd_queues:
+            for (topic, number), entries in odd.items():
                 for each in _of_files(entries, usual, line, size="queue size", name="foreign queue file"):
                     yield cause(each.kind, **dict(each.values), topic=topic, queue=number)
                     return
+
+    def _odd(self, *, batch: bool) -> tuple[int | None, Mapping[tuple[str, int], Sequence[DirEntry]]]:
+        """The usual size of a queue file of that kind, and the queues with anything else in their directories: of 50,000, a few."""
+        listed = self._listed(batch=batch)
+        usual = _usual(entry.size for entries in listed.values() for entry in entries if entry.is_file)
+        odd = {
+            queue: entries
+            for queue, entries in listed.items()
+            if not all(entry.is_file and entry.size == usual and _fits(entry.name) for entry in entries)
+        }
+        return usual, odd
 
     def _listed(self, *, batch: bool) -> Mapping[tuple[str, int], Sequence[DirEntry]]:
         """What is in the directory of each queue of that kind. In a database, there is none."""
