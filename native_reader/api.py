@@ -440,6 +440,7 @@ class Store:
         path: LocalPath,
         *,
         dry_run: bool = False,
+        others: Iterable[Store | LocalPath] = (),
         crc: str = "drop",
         keep_doubtful: bool = False,
         single: bool = False,
@@ -456,6 +457,8 @@ class Store:
         Args:
             path: The new store: a folder that is new or empty.
             dry_run: Only read the store and make the plan.
+            others: Stores that may have what this one lacks: a slave, a backup, an old master. Where their log is the same one, their
+                bytes take the place of lost ones.
             crc: What becomes of a message whose body has a wrong checksum: "drop", or "fix" to keep it with its changed body.
             keep_doubtful: Keep messages whose tags or keys are lost, or differ in their queue or the index.
             single: Also repair the store of a broker with a controller. The new one is for a master without a controller and slaves.
@@ -482,6 +485,8 @@ class Store:
 
         choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), flag("single", single))
         settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
+        each = [other if isinstance(other, Store) else open(other) for other in others]
+        settings = settings._replace(others=tuple(other._one("a source of what is lost") for other in each))
         return repair(self._one("a repair"), path, settings, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
     def repair_refusal(self, language: str = ENGLISH) -> str | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from native_reader import Repaired, Rescued, Verification
 from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.start import NO, Start, question, said_of
+
+if TYPE_CHECKING:
+    from native_reader.repair.plan import RepairPlan
 
 
 def said_of_rescue(done: Rescued) -> Iterator[Said]:
@@ -40,8 +43,10 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
         yield from _start(question("the damaged store"), plan.start)
     if plan.corrected:
         yield _warning(say("corrected", messages=len(plan.corrected)))
-    old = say("in the old store" if plan.moved is None else "in the store", states=plan.account.said)
-    yield old if plan.account.is_whole else _warning(old)
+    alone = plan.account if plan.alone is None else plan.alone
+    old = say("in the old store" if plan.moved is None else "in the store", states=alone.said)
+    yield old if alone.is_whole else _warning(old)
+    yield from _of_others(plan)
     if any(doubt.is_kept for doubt in plan.doubts.values()):
         yield _warning(Said("doubtful kept on disk"))
     if plan.placeholders:
@@ -53,6 +58,16 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     yield from _start(question("the new store"), done.start)
     served = "new store" if done.account.is_whole else "new store lacks"
     yield say("new store does not start" if done.start.outcome == NO else served, page=done.page)
+
+
+def _of_others(plan: RepairPlan) -> Iterator[Said]:
+    if plan.filled is None:
+        return
+    for store in plan.filled.stores:
+        count = plan.filled.messages_of(store)
+        yield say("taken from", messages=count, store=store) if count else _warning(say("nothing taken", store=store))
+    both = say("in both stores", states=plan.account.said)
+    yield both if plan.account.is_whole else _warning(both)
 
 
 def _warning(what: Said) -> Said:

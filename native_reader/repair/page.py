@@ -35,7 +35,9 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str] = (), start: Start | None
         "messages": plan.messages,
         "start": plan.start.to_dict(),
         "start_of_new": None if start is None else start.to_dict(),
-        "account": _counts(plan.account),
+        "account": _counts(plan.account if plan.alone is None else plan.alone),
+        "account_with_others": None if plan.alone is None else _counts(plan.account),
+        "from": list(_from(plan)),
         "account_of_new": None if account is None else _counts(account),
         "lost_messages": plan.lost_messages,
         "placeholders": plan.placeholders,
@@ -66,6 +68,19 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str] = (), start: Start | None
 
 def _counts(account: Account) -> dict[str, int]:
     return {state: account.messages.get(state, 0) for state in STATES}
+
+
+def _from(plan: RepairPlan) -> Iterator[dict[str, Any]]:
+    """What comes from each other store."""
+    for store in () if plan.filled is None else plan.filled.stores:
+        ranges = [{"start": start, "stop": stop} for start, stop in plan.filled.ranges_of(store)]
+        queues = [
+            {"topic": each.topic, "queue_id": each.queue_id, "first": each.first, "last": each.last}
+            for each in plan.filled.taken
+            if each.store == store
+        ]
+        is_parted = store in plan.filled.parted
+        yield {"store": store, "messages": plan.filled.messages_of(store), "is_other_log": is_parted, "ranges": ranges, "queues": queues}
 
 
 def _ranges(plan: RepairPlan) -> Iterator[tuple[int, int]]:
@@ -117,6 +132,7 @@ def page_of(
     facts = facts_of(plan)
     steps = [Said(each) for each in (_first(plan), *_STEPS[is_repair])]
     sections = {
+        **({} if plan.filled is None else {"from": _taken(plan)}),
         "queues": _not_served(plan, facts),
         **({"doubtful": _doubtful(plan)} if plan.doubts else {}),
         **({"made": _made(facts)} if is_repair else {}),
@@ -171,7 +187,15 @@ def _result(plan: RepairPlan) -> Iterator[Result]:
 
 
 def _of_messages(plan: RepairPlan) -> Iterator[Result]:
-    yield result("old account" if plan.moved is None else "topics account", say("end", what=plan.account.said))
+    alone = plan.account if plan.alone is None else plan.alone
+    yield result("old account" if plan.moved is None else "topics account", say("end", what=alone.said))
+    for each in _from(plan):
+        size = sum(found["stop"] - found["start"] for found in each["ranges"])
+        kind = "from" if each["messages"] else "nothing from parted" if each["is_other_log"] else "nothing from"
+        values = {"messages": each["messages"], "ranges": len(each["ranges"]), "size": size_of(size)} if each["messages"] else {}
+        yield result("from", say(kind, store=each["store"], **values))
+    if plan.alone is not None:
+        yield result("together", say("end", what=plan.account.said))
     if plan.placeholders:
         yield result("placeholders", say("placeholders", messages=plan.placeholders))
     for kind, mark in (("removed before", Mark.REMOVED), ("expired before", Mark.BEFORE_BEGIN)):
@@ -208,6 +232,13 @@ def _not_served(plan: RepairPlan, facts: Mapping[str, Any]) -> list[Block]:
     """The messages that are not served, by queue and state."""
     blocks = faults_of(plan.account, f"{'repair' if plan.moved is None else 'extract'}.json")
     return [*blocks, *paragraph("lost ends", topic=OP_TOPIC)] if any(each["topic"] == OP_TOPIC for each in facts["queues"]) else blocks
+
+
+def _taken(plan: RepairPlan) -> list[Block]:
+    """The messages that come from other stores."""
+    rows = [(*each, each.messages) for each in (() if plan.filled is None else plan.filled.taken)]
+    names = columns("store", "topic", "queue", "first slot", "last slot", "count")
+    return [Table(names, rows[:_MOST])] if rows else paragraph("nothing here")
 
 
 def _doubtful(plan: RepairPlan) -> list[Block]:

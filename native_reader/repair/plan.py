@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
@@ -33,13 +34,15 @@ from native_reader.repair.log_shape import LogShape, Moved, shape_of, was_blank
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.named import as_named, renamed_in
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
-from native_reader.repair.records import Choices, ReadSettings
+from native_reader.repair.others import MOST_OFFSET, Filled, filled_from, without_foreign
+from native_reader.repair.records import CRCS, Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import is_controlled, refuse_foreign, refuse_kinds, refuse_topics
 from native_reader.repair.settings import EXTRACTED, OLDER, mended_settings
 from native_reader.repair.survey import WANTED, Decided, Run, Survey, Survivors
 from native_reader.sides.index import index_files
 from native_reader.start import Start, answer_for
+from native_reader.storage.filled import own_uri
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
@@ -102,6 +105,10 @@ class RepairPlan:
     flaws: tuple[str, ...] = ()
     moved: Moved | None = None
     """Where the records of an extract are; None if all stay in their places."""
+    alone: Account | None = None
+    """If other stores help: in which states the messages are without them. `account` and `files` are of what all of them have."""
+    filled: Filled | None = None
+    """What comes from other stores."""
 
     @property
     def renamed(self) -> Mapping[str, str]:
@@ -139,6 +146,7 @@ class RepairPlan:
             not self.is_whole
             or entries
             or self.filled_bytes > 0
+            or self.filled is not None
             or not is_complete
             or bool(self.shape.made or self.shape.has_junk or self.flaws)
         )
@@ -155,8 +163,7 @@ class RepairPlan:
 
     def before_log(self, mark: Mark) -> int:
         """How many messages queues name before the first segment: that were removed, or that expired."""
-        table = self.account.table
-        return pc.sum(table.filter(pc.equal(table["why"], why(mark)))["messages"]).as_py() or 0
+        return messages_of(self.account, mark)
 
     @cached_property
     def filled_bytes(self) -> int:
@@ -183,7 +190,7 @@ class RepairPlan:
     def bytes_needed(self) -> int:
         """How much of them needs room on the disk: holes of files stay holes."""
         queues = [file.uri for queue in self.survey.queues.values() if queue.before is not None for file in queue.before.files]
-        copied = sum(disk.data_bytes(local_path(uri)) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
+        copied = sum(disk.data_bytes(local_path(own_uri(uri))) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
         copied += 0 if self.moved is None else int(self.moved.sizes.sum())
         entries = self.messages + self.placeholders if self.changes else 0
         return copied + self.filled_bytes + entries * QUEUE_ENTRY.itemsize + sum(file.size for file in index_files(self.files.index))
@@ -211,10 +218,51 @@ class RepairPlan:
             yield NewQueue(*key, queue, np.concatenate([np.empty(0, WANTED), *queue.wanted]), entries, self.lost.ends[number])
 
 
+def messages_of(account: Account, mark: Mark) -> int:
+    """How many messages an account has with a mark."""
+    table = account.table
+    return pc.sum(table.filter(pc.equal(table["why"], why(mark)))["messages"]).as_py() or 0
+
+
 def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = None) -> RepairPlan:
     """Read the store, and decide everything. `kept`: gets the keys of its records."""
     refuse_kinds(files, settings.choices)
+    if settings.others:
+        return _plan_with_others(files, settings, kept)
     refuse_foreign(files, settings.reserved_hours)
+    return _planned(files, settings, kept)
+
+
+def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:
+    """The plan for what this store and others have, after a look at what this one lacks."""
+    own = without_foreign(files, settings.reserved_hours)
+    strict = settings._replace(choices=settings.choices._replace(crc=CRCS[0], keep_doubtful=False))
+    look, alone = _looked(own, strict, None), checked(as_named(files), settings).account
+    lacking = [(hole.start, hole.stop) for hole in look.shape.holes if not hole.is_tail]
+    if messages_of(alone, Mark.REMOVED):
+        lacking.insert(0, (0, own.min_offset))
+    if not look.is_stale:
+        lacking.append((max(look.survey.end, lacking[-1][1] if lacking else 0), MOST_OFFSET))
+    found = filled_from(own, lacking, settings.others, settings)
+    plan = _planned(found.files, settings, kept)
+    return replace(plan, starting=_starting(files, look.survey, look.log_end, settings), alone=alone, filled=found)
+
+
+class _Look(NamedTuple):
+    """What one store has. `until`: where the last record begins that several queues name; `clears`: see `shape_of`."""
+
+    old: OldQueues
+    survey: Survey
+    shape: LogShape
+    log_end: int
+    until: int
+    dropped: Counter[str]
+    remade: Counter[str]
+    is_stale: bool
+    clears: bool
+
+
+def _looked(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> _Look:
     old = OldQueues(files, settings.sizes)
     refuse_topics(files, settings.choices.topics, (topic for topic, _ in old.all))
     survey = _surveyed(files, old, settings, kept)
@@ -228,9 +276,14 @@ def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None
     shape = shape_of(files, survey, log_end, None if is_stale else named_end(survey, until), clears=clears)
     if settings.sizes is not None and shape.size != settings.sizes.segment:
         raise refusal("configured", name="mappedFileSizeCommitLog", size=settings.sizes.segment, found=shape.size)
+    return _Look(old, survey, shape, log_end, until, dropped, remade, is_stale, clears)
+
+
+def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:
+    old, survey, shape, log_end, until, dropped, remade, is_stale, clears = _looked(files, settings, kept)
     groups = _groups(files)
     # Without such losses, a group after the end of its queue is one of a topic that was deleted and created again.
-    ends_in_loss = bool(plan.lost) or shape.has_junk or shape.bases[-1] in shape.made
+    ends_in_loss = until > 0 or shape.has_junk or shape.bases[-1] in shape.made
     lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
     filling = filled(shape, lost, survey.end)
     for loose in filling.ignored:

@@ -45,6 +45,8 @@ class ReadSettings(NamedTuple):
     choices: Choices = Choices()
     reserved_hours: int = RESERVED
     """After them, a broker deletes a segment."""
+    others: tuple[StoreFiles, ...] = ()
+    """Stores that may have what this one lacks."""
 
     def options(self, columns: Sequence[str], **more: Any) -> MessageOptions:
         """To read all whole messages that the repair keeps, apart from those that it doubts. `more`: other options."""

@@ -134,7 +134,7 @@ def _written(files: StoreFiles, unfinished: Target, path: str, settings: ReadSet
 def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKeys, copies: Copies) -> RepairPlan:
     """The plan, while segments are copied. The disk must have room for it."""
     place = disk.real_path(path)
-    if not settings.choices.topics:
+    if not (settings.choices.topics or settings.others):  # else not all segments are copied as they are
         copies.begin(files)
     plan = _plan(files, settings, kept)
     if plan.bytes_needed > disk.free_bytes(place) + copies.bytes():

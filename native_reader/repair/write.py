@@ -26,6 +26,8 @@ from native_reader.repair.settings import copy_settings
 from native_reader.sides.queues import QueueFile
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
+from native_reader.storage.filled import SCHEME as FILLED
+from native_reader.storage.filled import filled_contents, own_uri
 from native_reader.storage.local import local_path
 from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
@@ -77,7 +79,8 @@ def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole
     """Copy a segment, fill its holes, and begin to compare it."""
     path, source = copies.path(base), plan.shape.sources.get(base)
     if source is not None:
-        copies.copy(base, local_path(source.uri))
+        copies.copy(base, local_path(own_uri(source.uri)))
+        _take(source.uri, path, plan.shape.size)
     if holes or base in plan.shape.made:
         _fill(plan, path, base, holes)
     _correct(plan, path, base)
@@ -85,6 +88,14 @@ def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole
         disk.set_time(path, holes[0].time if holes else plan.survey.first_time)
     comparing.begin(plan, base, path)
     return path
+
+
+def _take(uri: str, path: str, size: int) -> None:
+    """Write what comes from other stores."""
+    if uri.startswith(FILLED):
+        with disk.changed(path, size) as file:
+            for at, content in filled_contents(uri, len(_ZEROS)):
+                disk.put(file, at, content)
 
 
 def _written(segments: Iterable[tuple[str, Future[None]]]) -> Iterator[Segment]:

@@ -14,6 +14,18 @@ REFUSALS = {
         "{store} is not a directory of this machine. Copy the store to a disk, and repair the copy",
         "{store} 不是本机的目录。请把存储复制到磁盘上，再修复副本",
     ),
+    "refused same store": (
+        "{store} is the store that is repaired. Name another one that may have what it lacks: a slave, a backup, an old master",
+        "{store} 就是要修复的存储。请指定可能有其缺失内容的另一个存储：从节点、备份或旧的主节点",
+    ),
+    "refused other log": (
+        "{store} cannot help: only plain segments in a directory of this machine are read for that. Copy or unpack its commitlog first",
+        "{store} 无法使用：这里只读取本机目录中未打包的普通 commitlog 文件。请先复制或解包它的 commitlog",
+    ),
+    "refused other sizes": (
+        "{store} cannot help: its segment {name} does not begin where this store's {other} does. Both must have segments of one size",
+        "{store} 无法使用：它的文件 {name} 与本存储的 {other} 起点不同。两者的 commitlog 文件大小必须相同",
+    ),
     "refused no record": (
         "{store} has no whole record, so there is nothing to repair. Restore it from a slave or a backup",
         "{store} 中没有完整的记录，无可修复。请用从节点或备份恢复",

@@ -34,6 +34,30 @@ REPAIR = {
     ),
     "result topics account": ("In the store, of these topics:", "原存储中，这些 topic："),
     "result old account": ("In the damaged store:", "损坏的存储中："),
+    "result from": ("From another store:", "取自其他存储："),
+    "from": (
+        (
+            "{messages:,} {messages:message|messages} in {ranges:,} {ranges:range|ranges} of the log, {size}: `{store}` has the same log "
+            "there, as records beside each range show, which are equal byte by byte."
+        ),
+        "{messages:,} 条消息，在日志的 {ranges:,} 个区段中，共 {size}：`{store}` 在那里是同一份日志，每个区段旁边的记录逐字节相同。",
+    ),
+    "nothing from": (
+        (
+            "nothing: `{store}` has no whole record where this store lacks one, or no equal record beside it. `rmqstore diff` shows what "
+            "both have."
+        ),
+        "没有：在本存储缺失的位置，`{store}` 也没有完整的记录，或旁边没有相同的记录。`rmqstore diff` 显示两者各有什么。",
+    ),
+    "nothing from parted": (
+        "nothing: `{store}` has another log there. Its records beside what is lost are not equal. `rmqstore diff` shows where they part.",
+        "没有：`{store}` 在那里是另一份日志，缺失处旁边的记录不相同。`rmqstore diff` 显示两者从哪里分开。",
+    ),
+    "result together": ("With the other stores:", "加上其他存储："),
+    "title from": ("Messages from other stores", "取自其他存储的消息"),
+    "column store": ("store", "存储"),
+    "column first slot": ("first queue offset", "起始队列位点"),
+    "column last slot": ("last queue offset", "结束队列位点"),
     "result new account": ("In the new store:", "新的存储中："),
     "result filled account": ("In the new store, placeholders included:", "新的存储中（含占位消息）："),
     "result placeholders": ("Placeholders:", "占位消息："),

@@ -31,6 +31,15 @@ RESULTS = {
         "{messages:,} {messages:message|messages} kept with a changed body and another checksum",
         "{messages:,} 条消息的消息体已改变，仍然保留，并改写了校验和",
     ),
+    "taken from": (
+        "{messages:,} {messages:message|messages} from {store}, in their places: there, it has the same log",
+        "{messages:,} 条消息取自 {store}，位置不变：它在那里是同一份日志",
+    ),
+    "nothing taken": (
+        "nothing from {store}: it has no whole record where this store lacks one, or not the same log there",
+        "没有从 {store} 取得消息：在本存储缺失的位置，它没有完整的记录，或不是同一份日志",
+    ),
+    "in both stores": ("with the other stores: {states}", "加上其他存储：{states}"),
     "in the old store": ("in the damaged store: {states}", "损坏的存储中：{states}"),
     "in the store": ("in the store, of these topics: {states}", "原存储中，这些 topic：{states}"),
     "in the new store": ("in the new store: {states}", "新的存储中：{states}"),

@@ -37,6 +37,8 @@ class Witnesses:
     """What was looked at of each queue; None if none was."""
     unread: tuple[Unread, ...] = ()
     """Segments of which nothing is known."""
+    foreign: frozenset[int] = frozenset()
+    """Where the segments of another broker begin."""
 
 
 def look_at(
@@ -60,9 +62,9 @@ def look_at(
         *after_the_end(store, end, samples),
         *settings.contradictions(),
     ]
-    return Witnesses(
-        tuple(worst_first(found)), files.bytes_read, tuple(samples), tuple(each.unread for each in looks if each.unread is not None)
-    )
+    unread = tuple(each.unread for each in looks if each.unread is not None)
+    foreign = frozenset() if files.queues_are_foreign else frozenset(files.foreign)
+    return Witnesses(tuple(worst_first(found)), files.bytes_read, tuple(samples), unread, foreign)
 
 
 def look_at_queues(store: StoreFiles, progress: Watch = False) -> list[Sample]:

@@ -25,6 +25,7 @@ EPILOG = """\b
 Examples:
   rmqstore repair /data/store /data/repaired --dry-run
   rmqstore repair /data/store /data/repaired --jobs 4
+  rmqstore repair /data/store /data/repaired --from /data/slave --from /backup/store
 """
 
 CHOICES = (
@@ -44,7 +45,18 @@ CHOICES = (
 @click.command(help=HELP, epilog=EPILOG)
 @takes(
     (*PATHS, click.argument("target", metavar="NEW", required=False, type=click.Path())),
-    (click.option("--dry-run", is_flag=True, help="Only read STORE, and print the plan."), *CHOICES),
+    (
+        click.option("--dry-run", is_flag=True, help="Only read STORE, and print the plan."),
+        click.option(
+            "--from",
+            "others",
+            metavar="OTHER",
+            multiple=True,
+            type=click.Path(),
+            help="Take what STORE lacks from this store of the same log: a slave, a backup, an old master. May be given several times.",
+        ),
+        *CHOICES,
+    ),
     *(LANGUAGE, AS_JSON, READING, PLACES),
 )
 def repair(asked: Asked, target: str | None, dry_run: bool, lang: str, **choices: Any) -> int:

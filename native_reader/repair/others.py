@@ -1,0 +1,279 @@
+"""What other stores of the same log have where this one has no whole record: those bytes are taken, in their places.
+
+The other store has the same log there if a record beside those bytes is equal in both, byte by byte. Two logs that part never have an
+equal record after that. So an equal one after the bytes proves it; where there is none, because one of the logs ends, the record right
+before them must be equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from native_reader.layout.record import Mask, Numbers
+from native_reader.repair.log_shape import BLANK
+from native_reader.repair.records import ReadSettings
+from native_reader.repair.refusals import refusal
+from native_reader.storage.filled import FilledStorage, Range
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import PLAIN, Segment, StoreFiles
+from native_reader.witness.look import look_at
+from native_reader.writing.records import blank
+
+_BESIDE = 256 << 10
+"""How far from lost bytes records are compared."""
+_AT_ONCE = 4 << 20
+"""Lost bytes that are so close to each other are looked for together."""
+_COLUMNS = ("physical_offset", "record_size", "topic", "queue_id", "queue_offset")
+MOST_OFFSET = 2**62
+"""After all offsets of a log."""
+
+
+class Taken(NamedTuple):
+    """Messages of one queue that come from another store: at queue offsets `first` to `last`."""
+
+    store: str
+    topic: str
+    queue_id: int
+    first: int
+    last: int
+
+    @property
+    def messages(self) -> int:
+        """How many."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A store together with what others have of it.
+
+    Attributes:
+        files: The store. Its segments are those of this store and of others, and some have bytes of both.
+        storage: Has these. They can be read as long as it exists.
+        taken: The messages that come from others.
+        ranges: The first and the next offset of bytes that do, and the store that has them.
+        stores: All that were asked.
+        parted: Those of which nothing was taken, and whose records beside lost bytes are not equal.
+    """
+
+    files: StoreFiles
+    storage: FilledStorage
+    taken: Sequence[Taken]
+    ranges: Sequence[tuple[int, int, str]]
+    stores: Sequence[str]
+    parted: Sequence[str]
+
+    def messages_of(self, store: str) -> int:
+        """How many messages come from a store."""
+        return sum(each.messages for each in self.taken if each.store == store)
+
+    def ranges_of(self, store: str) -> list[tuple[int, int]]:
+        """The bytes that come from a store; those that follow each other as one range."""
+        found = list[tuple[int, int]]()
+        for start, stop, uri in self.ranges:
+            if uri == store and found and found[-1][1] == start:
+                found[-1] = found[-1][0], stop
+            elif uri == store:
+                found.append((start, stop))
+        return found
+
+
+def without_foreign(files: StoreFiles, reserved_hours: int) -> StoreFiles:
+    """The store without segments of another broker."""
+    foreign = look_at(files, files.segments[-1].end, reserved_hours, reads_log=False).foreign
+    return replace(files, segments=tuple(each for each in files.segments if each.base not in foreign)) if foreign else files
+
+
+def filled_from(files: StoreFiles, lacking: Sequence[tuple[int, int]], others: Sequence[StoreFiles], settings: ReadSettings) -> Filled:
+    """Take what others have. `lacking`: offsets `[start, stop)` without a whole record, in order; the last may reach beyond the log."""
+    left, found, taken, parted = list(lacking), list[_Piece](), list[Taken](), list[str]()
+    for other in others:
+        _refuse_other(files, other)
+        peer = _Peer(files, other, settings, left)
+        pieces = list(peer.pieces())
+        if not pieces and peer.differs:
+            parted.append(other.uri)
+        found += pieces
+        taken += peer.taken()
+        left = [rest for each in left for rest in _without(each, pieces)]
+    storage = FilledStorage()
+    ranges = sorted((each.start, each.stop, each.store) for each in found)
+    return Filled(_joined(files, sorted(found), storage), storage, taken, ranges, [each.uri for each in others], parted)
+
+
+def _refuse_other(files: StoreFiles, other: StoreFiles) -> None:
+    if other.uri == files.uri:
+        raise refusal("same store", store=files.uri)
+    if any(each.framing != PLAIN or not each.uri.startswith("file://") for each in other.segments):
+        raise refusal("other log", store=other.uri)
+    for each in other.segments:
+        own = files.segment_at(each.end - 1)
+        if own is not None and own.base != each.base and own.end > each.base:
+            raise refusal("other sizes", store=other.uri, name=each.name, other=own.name)
+
+
+class _Piece(NamedTuple):
+    """Bytes `[start, stop)` of the log that a segment of another store has."""
+
+    start: int
+    stop: int
+    store: str
+    segment: Segment
+
+
+class _Records(NamedTuple):
+    """Whole records of the other log, in order."""
+
+    offset: Numbers
+    end: Numbers
+    rows: pa.Table
+
+    def where(self, which: Mask) -> _Records:
+        return _Records(self.offset[which], self.end[which], self.rows.filter(pa.array(which)))
+
+
+class _Peer:
+    """Another store, and what it has of the lost ranges of this one."""
+
+    def __init__(self, files: StoreFiles, other: StoreFiles, settings: ReadSettings, holes: Sequence[tuple[int, int]]) -> None:
+        self._files, self._other = files, other
+        low, high = other.min_offset, max((each.end for each in other.segments), default=0)
+        clipped = [(max(start, low), min(stop, high)) for start, stop in holes]
+        self._holes = np.array([each for each in clipped if each[0] < each[1]], np.int64).reshape(-1, 2)
+        self._settings = settings._replace(progress=False, choices=settings.choices._replace(crc="drop"))
+        self._queues: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        self.differs = False
+        """Whether records beside lost ranges are not equal."""
+
+    def pieces(self) -> Iterator[_Piece]:
+        """What is taken, in order."""
+        starts, stops = self._holes.T
+        is_same = self._are_same(starts, stops)
+        starts, stops = starts[is_same], stops[is_same]
+        for low, high in _together(starts, stops, _AT_ONCE):
+            for records in self._records(low, high):
+                at = np.searchsorted(stops, records.offset, "right")
+                start, stop = (np.append(each, MOST_OFFSET)[at] for each in (starts, stops))
+                mine = (records.offset >= start) & (records.end <= stop)
+                if mine.any():
+                    self._note(records.rows.filter(pa.array(mine)))
+                    yield from self._runs(records.where(mine), stop[mine])
+
+    def _are_same(self, starts: Numbers, stops: Numbers) -> Mask:
+        """At which lost ranges both logs are the same one."""
+        places, equal = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
+        edges = np.concatenate([np.stack([starts - _BESIDE, starts], 1), np.stack([stops, stops + _BESIDE], 1)])
+        edges = edges[np.argsort(edges[:, 0], kind="stable")]
+        for low, high in _together(np.maximum(edges[:, 0], 0), edges[:, 1], _AT_ONCE):
+            for records in self._records(low, high):
+                at = np.searchsorted(stops, records.offset, "right")
+                outside = records.where(records.end <= np.append(starts, MOST_OFFSET)[at])
+                places.append(outside.offset)
+                equal.append(self._is_equal(outside))
+        place, is_equal = np.concatenate(places), np.concatenate(equal)
+        self.differs = bool(len(is_equal)) and not is_equal.all()
+        before, after = np.searchsorted(place, starts), np.searchsorted(place, stops)
+        last = int(np.flatnonzero(is_equal)[-1]) if is_equal.any() else -1
+        right_before = np.append(is_equal, False)[before - 1] & (before > 0)
+        found: Mask = np.where(after < len(place), last >= after, right_before)
+        return found
+
+    def _records(self, low: int, high: int) -> Iterator[_Records]:
+        """The whole records of the other log between two offsets, in order."""
+        bounds = {"starting_physical_offset": low or None, "ending_physical_offset": high}
+        for batch in self._settings.scan(self._other, _COLUMNS, **bounds).to_batches(self._settings.jobs):
+            offsets = batch["physical_offset"].to_numpy()
+            yield _Records(offsets, offsets + batch["record_size"].to_numpy(), pa.Table.from_batches([batch]))
+
+    def _is_equal(self, records: _Records) -> Mask:
+        """Which records this log has, byte by byte. There are few: only those beside lost ranges are compared."""
+        found = np.zeros(len(records.offset), np.bool_)
+        for row, (offset, end) in enumerate(zip(records.offset.tolist(), records.end.tolist(), strict=True)):
+            found[row] = _bytes_of(self._files, offset, end - offset) == _bytes_of(self._other, offset, end - offset)
+        return found
+
+    def _runs(self, records: _Records, stop: Numbers) -> Iterator[_Piece]:
+        """Records that follow each other, segment by segment; with the blank after the last one of a segment.
+
+        `stop`: of the lost range of each.
+        """
+        bases = np.array([each.base for each in self._other.segments], np.int64)
+        number = np.searchsorted(bases, records.offset, "right") - 1
+        is_first = np.append(True, (records.offset[1:] != records.end[:-1]) | (number[1:] != number[:-1]))
+        begins = np.flatnonzero(is_first).tolist()
+        for first, after in zip(begins, [*begins[1:], len(number)], strict=True):
+            segment, end = self._other.segments[number[first]], int(records.end[after - 1])
+            if end < segment.end <= stop[after - 1] and _bytes_of(self._other, end, BLANK) == blank(segment.end - end):
+                end = segment.end
+            yield _Piece(int(records.offset[first]), end, self._other.uri, segment)
+
+    def _note(self, rows: pa.Table) -> None:
+        """Note the messages of each queue, those with consecutive queue offsets together."""
+        for row in rows.group_by(["topic", "queue_id"]).aggregate([("queue_offset", "list")]).to_pylist():
+            slots = np.unique(np.array(row["queue_offset_list"], np.int64))
+            runs = self._queues.setdefault((row["topic"], row["queue_id"]), [])
+            for part in np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1):
+                first, last = int(part[0]), int(part[-1])
+                if runs and runs[-1][1] + 1 == first:
+                    first, _ = runs.pop()
+                runs.append((first, last))
+
+    def taken(self) -> Iterator[Taken]:
+        """The messages that were taken, by queue."""
+        for (topic, queue_id), runs in sorted(self._queues.items()):
+            for first, last in runs:
+                yield Taken(self._other.uri, topic, queue_id, first, last)
+
+
+def _together(starts: Numbers, stops: Numbers, near: int) -> Iterator[tuple[int, int]]:
+    """Ranges in order, those as one that are near to each other."""
+    if not len(starts):
+        return
+    reached = np.maximum.accumulate(stops)
+    cuts = np.flatnonzero(starts[1:] > reached[:-1] + near) + 1
+    for part in np.split(np.arange(len(starts)), cuts):
+        yield int(starts[part[0]]), int(reached[part[-1]])
+
+
+def _bytes_of(files: StoreFiles, offset: int, size: int) -> bytes:
+    """Bytes of one segment; empty if none has them, or they cannot be read."""
+    segment = files.segment_at(offset)
+    if segment is None or offset + size > segment.end:
+        return b""
+    try:
+        with storage_of(segment.uri).open(segment.uri) as file:
+            (content,) = file.read_ranges([(offset - segment.base, size)])
+    except OSError:
+        return b""
+    return content
+
+
+def _without(hole: tuple[int, int], pieces: Sequence[_Piece]) -> Iterator[tuple[int, int]]:
+    """What is left of a lost range."""
+    start, stop = hole
+    for piece in pieces:
+        if start <= piece.start and piece.stop <= stop:
+            if start < piece.start:
+                yield start, piece.start
+            start = piece.stop
+    if start < stop:
+        yield start, stop
+
+
+def _joined(files: StoreFiles, pieces: Sequence[_Piece], storage: FilledStorage) -> StoreFiles:
+    """The store with these bytes. A segment that it does not have comes whole."""
+    segments = {each.base: each for each in files.segments}
+    ranges: dict[int, list[Range]] = {}
+    for piece in pieces:
+        base = piece.segment.base
+        if segments.setdefault(base, piece.segment).uri != piece.segment.uri:
+            ranges.setdefault(base, []).append(Range(piece.start - base, piece.stop - base, piece.segment.uri, piece.start - base))
+    for base, of_segment in ranges.items():
+        own = segments[base]
+        segments[base] = replace(own, uri=storage.add(own.uri, of_segment), size=max(own.size, of_segment[-1].stop))
+    return replace(files, segments=tuple(segments[base] for base in sorted(segments)))

@@ -1,0 +1,174 @@
+"""What a store lacks comes from other stores of the same log, and from no other log."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+
+import pytest
+from support.command_line import run
+from support.golden import unpack
+from support.own_stores import STORES
+from support.repaired import contents, opened, records_of
+from support.store_damages import (
+    DAMAGES,
+    Damage,
+    missing_segment,
+    no_queues,
+    of_another_broker,
+    patch,
+    random_bytes,
+    records,
+    segments,
+    tail,
+    zeroed_segment,
+)
+
+import native_reader as nr
+
+NAME = "5.5.0-killed"
+
+
+def copy(place: Path, *damages: Damage, seed: int = 1) -> Path:
+    """A copy of one store, damaged."""
+    store = unpack(NAME, place, STORES).root
+    for damage in damages:
+        damage(store, Random(seed))
+    return store
+
+
+@pytest.fixture(scope="module")
+def slave(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy(tmp_path_factory.mktemp("slave"))
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)
+def test_a_whole_copy_gives_all_that_is_lost(tmp_path: Path, slave: Path, damage: Damage) -> None:
+    store, before = copy(tmp_path, damage), contents(slave)
+    own = contents(store)
+    done = opened(store).repair(tmp_path / "new", others=[slave])
+    assert records_of(tmp_path / "new") == records_of(slave)
+    assert (done.is_whole, done.plan.placeholders) == (True, 0)
+    assert (contents(slave), contents(store)) == (before, own)
+    facts = json.loads((tmp_path / "new" / "repair.json").read_text())
+    (source,) = facts["from"]
+    lost = sum(count for state, count in facts["account"].items() if state in ("lost", "doubtful"))
+    assert source["messages"] == sum(each["last"] - each["first"] + 1 for each in source["queues"])
+    # Without queues, nothing tells of the messages before the first survivor.
+    assert source["messages"] == lost if (store / "consumequeue").exists() else source["messages"] > lost or damage is no_queues
+    assert facts["account_with_others"]["lost"] == facts["account_of_new"]["lost"] == 0
+
+
+def test_two_damaged_copies_make_one_whole_store(tmp_path: Path, slave: Path) -> None:
+    store, other = copy(tmp_path / "a", missing_segment, seed=1), copy(tmp_path / "b", random_bytes, tail, seed=7)
+    done = opened(store).repair(tmp_path / "new", others=[other, copy(tmp_path / "c", zeroed_segment, seed=3)])
+    assert records_of(tmp_path / "new") == records_of(slave)
+    assert done.is_whole
+
+
+def test_a_copy_of_yesterday_gives_what_it_has(tmp_path: Path, slave: Path) -> None:
+    """Its log ends in the middle of what is lost: the record before it, which both have, shows that it is the same one."""
+    store, older = copy(tmp_path / "a"), copy(tmp_path / "b")
+    lost = segments(store)[2:4]
+    for each in lost:
+        each.unlink()
+    for each in segments(older)[3:]:
+        each.unlink()
+    shutil.rmtree(older / "consumequeue")
+    done = opened(store).repair(tmp_path / "new", others=[older])
+    base = int(lost[1].name)
+    missing = [row for row in records_of(slave) if base <= row[0] < base + 65536]
+    assert records_of(tmp_path / "new") == [row for row in records_of(slave) if row not in missing]
+    assert (done.is_whole, done.plan.placeholders) == (False, len(missing))
+
+
+def test_what_follows_the_end_comes_too(tmp_path: Path, slave: Path) -> None:
+    """A slave that had fallen behind, and the master whose first segments expired."""
+    store, other = copy(tmp_path / "a"), copy(tmp_path / "b")
+    for each in segments(store)[4:]:
+        each.unlink()
+    segments(other)[0].unlink()
+    done = opened(store).repair(tmp_path / "new", others=[other])
+    assert records_of(tmp_path / "new") == records_of(slave)
+    assert done.is_whole
+
+
+def other_bodies(store: Path, first: int) -> None:
+    """From that record on, the log is one of another broker: all bodies differ."""
+    for path in segments(store):
+        content = bytearray(path.read_bytes())
+        for at, _ in records(path):
+            if int(path.name) + at >= first:
+                content[at + 40] ^= 1  # the born time: no checksum covers it
+        path.write_bytes(content)
+
+
+def test_nothing_comes_from_a_log_that_parted_before(tmp_path: Path) -> None:
+    """After a failover, an old master and a new one have other messages at the same places."""
+    store, other = copy(tmp_path / "a", zeroed_segment), copy(tmp_path / "b")
+    other_bodies(other, 60_000)
+    done = opened(store).repair(tmp_path / "new", others=[other])
+    alone = opened(store).repair(tmp_path / "alone")
+    assert records_of(tmp_path / "new") == records_of(tmp_path / "alone")
+    assert (done.is_whole, done.plan.lost_messages) == (False, alone.plan.lost_messages)
+    page = (tmp_path / "new" / "repair.md").read_text()
+    assert "has another log there. Its records beside what is lost are not equal" in page
+
+
+def test_what_precedes_the_parting_comes(tmp_path: Path, slave: Path) -> None:
+    store, other = copy(tmp_path / "a", zeroed_segment), copy(tmp_path / "b")
+    other_bodies(other, 200_000)
+    done = opened(store).repair(tmp_path / "new", others=[other])
+    assert (records_of(tmp_path / "new"), done.is_whole) == (records_of(slave), True)
+
+
+def test_a_tag_that_the_queue_contradicts_comes_from_the_other(tmp_path: Path, slave: Path) -> None:
+    store = copy(tmp_path)
+    path = segments(store)[1]
+    content = path.read_bytes()
+    at = content.index(b"TAGS\x01") + 5
+    patch(path, at, bytes([content[at] ^ 1]))
+    assert opened(store).repair(tmp_path / "alone").plan.doubts
+    done = opened(store).repair(tmp_path / "new", others=[slave])
+    assert (records_of(tmp_path / "new"), done.is_whole) == (records_of(slave), True)
+
+
+def test_a_segment_of_another_broker_is_replaced(tmp_path: Path, slave: Path) -> None:
+    store = copy(tmp_path)
+    of_another_broker(*segments(store)[1:3])
+    with pytest.raises(nr.RepairError, match="of another broker"):
+        opened(store).repair(tmp_path / "alone")
+    done = opened(store).repair(tmp_path / "new", others=[slave])
+    assert (records_of(tmp_path / "new"), done.is_whole) == (records_of(slave), True)
+
+
+def refusals(tmp_path: Path, others: Iterable[Path]) -> str:
+    with pytest.raises(nr.RepairError) as error:
+        opened(copy(tmp_path)).repair(tmp_path / "new", others=list(others))
+    return str(error.value)
+
+
+def test_stores_that_cannot_help(tmp_path: Path) -> None:
+    whole = copy(tmp_path / "whole")
+    for each in segments(whole)[1:]:
+        each.unlink()
+    segments(whole)[0].rename(segments(whole)[0].with_name(f"{32768:020d}"))
+    assert "does not begin where this store's" in refusals(tmp_path / "a", [whole])
+    store = copy(tmp_path / "b")
+    with pytest.raises(nr.RepairError, match="is the store that is repaired"):
+        opened(store).repair(tmp_path / "new", others=[store])
+
+
+def test_the_command_says_what_it_took(tmp_path: Path, slave: Path) -> None:
+    store = copy(tmp_path, random_bytes)
+    out = run("repair", str(store), str(tmp_path / "new"), "--from", str(slave))
+    assert out.code == 0, out.err
+    assert f"33 messages from file://{slave}, in their places: there, it has the same log" in out.err
+    assert "with the other stores: 800 served" in out.err
+    assert run("diff", str(tmp_path / "new"), str(slave)).code == 0
+    plan = run("repair", str(store), str(tmp_path / "planned"), "--from", str(slave), "--dry-run", "--lang", "zh")
+    assert "取自其他存储" in plan.out
+    assert not (tmp_path / "planned").exists()
