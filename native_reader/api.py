@@ -281,10 +281,11 @@ class Store:
 
         return Arrivals(lambda: self.refresh().stores, _message_options(options), start, pause, warn)
 
-    def verify(self, /, **options: Any) -> Verification:
+    def verify(self, /, *, file_reserved_time: int | None = None, **options: Any) -> Verification:
         """Check that log, queues, index, checkpoint and configuration agree. Reads the whole log, when the result is used.
 
         Args:
+            file_reserved_time: As for `report`.
             **options: As for the table `findings`, without `columns`.
 
         Returns:
@@ -302,8 +303,10 @@ class Store:
         """
         from native_reader.lazy import Verification
 
-        taken = (*TABLE_OPTIONS, *TABLES["findings"].options)
-        return Verification(self._stores, self._table("verify", "findings", [name for name in taken if name != "columns"], options))
+        taken = [name for name in (*TABLE_OPTIONS, *TABLES["findings"].options) if name != "columns"]
+        hours = self._reserved_hours(file_reserved_time)
+        stores = tuple(replace(store, reserved_hours=hours) for store in self._stores)
+        return Verification(stores, TableScan(TABLES["findings"], stores, MessageOptions(**_checked("verify", taken, options))))
 
     def diagnose(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from time import time_ns
 from typing import Any
@@ -68,10 +68,6 @@ class Start:
     def loses(self) -> bool:
         """Whether a start would lose messages that are not merely old."""
         return _loses(self.reasons)
-
-    def if_rest_is_clean(self) -> Start:
-        """The answer after a check of the whole store that found nothing."""
-        return replace(self, outcome=YES if self.outcome == SO_FAR else self.outcome, is_partial=False, unread_before=0, share=100)
 
     @property
     def is_against(self) -> bool:
