@@ -19,13 +19,14 @@ from native_reader.options import TABLE_OPTIONS, MessageOptions, ReadOptions, op
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, LANGUAGES
 from native_reader.storage.broker_conf import (
+    USUAL_START,
     FileSizes,
     StorePaths,
     file_sizes,
     parse_broker_conf,
     paths_of,
-    rechecks_queues,
     reserved_hours,
+    start_settings,
 )
 from native_reader.storage.configured import paths_that_count
 from native_reader.storage.discovery import find_stores
@@ -74,8 +75,8 @@ class Store:
         self._paths, self._parts, self._broker_conf = tuple(paths), parts, broker_conf
         self._only: str | None = None
         hours = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
-        rechecks = broker_conf is not None and rechecks_queues(uri_of(broker_conf))
-        self._stores = tuple(replace(store, reserved_hours=hours, rechecks_queues=rechecks) for store in find_stores(self._paths, parts))
+        on_start = USUAL_START if broker_conf is None else start_settings(uri_of(broker_conf))
+        self._stores = tuple(replace(store, reserved_hours=hours, on_start=on_start) for store in find_stores(self._paths, parts))
 
     @property
     def stores(self) -> tuple[StoreFiles, ...]:

@@ -112,7 +112,7 @@ class AfterStart:
             return Recovery(cut, self._log.begins(line), truncates=truncates)
         if line.requeues is Requeues.CHECKED and reached < cut:
             return Recovery(cut, self._log.begins(line), reached, truncates=truncates)
-        again = line.requeues is Requeues.AFTER_ALL or (self._log.files.rechecks_queues and line.has_timers)
+        again = line.requeues is Requeues.AFTER_ALL or (self._log.files.on_start.rechecks_queues and line.has_timers)
         return Recovery(cut, NEVER, again=again, truncates=truncates)
 
     def _parts(self) -> Iterator[tuple[Records, int, int]]:
@@ -185,7 +185,7 @@ def without_queues(log: RecoveredLog, line: Line, messages: int | None = None) -
     """What a broker does that finds no entry in any queue. `messages`: those that consumers would not get, if they were counted."""
     first, stop, killed = log.begins(line), log.cut(line), has_abort(log.files)
     if not killed and line.requeues is not Requeues.CHECKED:
-        if line.requeues is Requeues.NONE and not (log.files.rechecks_queues and line.has_timers):
+        if line.requeues is Requeues.NONE and not (log.files.on_start.rechecks_queues and line.has_timers):
             if count := log.messages(log.files.min_offset, stop) if messages is None else messages:
                 yield cause("never queued", messages=count)
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from native_reader.broker.config_files import LIGHT_OFFSETS, SINCE_5, Settings, settings_files
+from native_reader.broker.config_files import LIGHT_OFFSETS, OF_TIMERS, OFFSETS, SINCE_5, Settings, settings_files
 from native_reader.broker.databases import faulty_databases, has_settings
 from native_reader.broker.settings import Topics
 from native_reader.broker.unread import FAILED, FORBIDDEN, Unread, why_unknown
@@ -48,9 +48,10 @@ class Refusals:
         self._known = bases_of(files)
         self._of_all = [
             *(*self._running(), *self._unopened(), *self._forbidden(), *self._folders()),
-            *(*self._settings(), *self._databases()),
+            *self._databases(),
         ]
-        self._of_5 = [*self._wheel(), *self._settings(SINCE_5)]
+        self._of_settings, self._of_settings_5 = list(self._settings()), list(self._settings(SINCE_5))
+        self._of_wheel = list(self._wheel())
         self._timer_log = list_if_possible(f"{files.uri}/timerlog")
         self._index_folders = [each.name for each in list_if_possible(f"{files.uri}/index") if each.is_directory and _fits(each.name)]
         self._of_segments = {uri: list_if_possible(uri) for uri in sorted({segment.directory for segment in files.segments})}
@@ -59,12 +60,15 @@ class Refusals:
     def of(self, line: Line) -> Iterator[Cause]:
         """Why a broker of that line does not start, and which files it leaves out."""
         yield from self._of_all
+        yield from self._used(self._of_settings, line)
         yield from self._segments(line)
         yield from self._queue_files(line)
         if line.checks_queue_types:
             yield from self._queue_types()
         if line.has_timers:
-            yield from self._of_5
+            yield from self._used(self._of_settings_5, line)
+        if line.has_timers and self._files.on_start.has_timers:
+            yield from self._of_wheel
             usual = _usual(entry.size for entry in self._timer_log if entry.is_file)
             yield from _of_files(self._timer_log, usual, line, size="timer log size", name="foreign timer log")
         if line.loads_index_first:
@@ -115,10 +119,17 @@ class Refusals:
         for name, state in settings_files(self._files.config) if names is None else settings_files(self._files.config, names):
             if name == _TOPICS and state is Settings.LOST:
                 yield cause("lost topics", file=name)
-            elif name == LIGHT_OFFSETS and state is Settings.REFUSED:
+            elif name == LIGHT_OFFSETS and state is Settings.REFUSED and self._files.on_start.has_light_queues is None:
                 yield cause("light settings", file=name)
             elif (kind := _OF_SETTINGS.get(state)) is not None:
                 yield cause(kind, file=name)
+
+    def _used(self, found: Sequence[Cause], line: Line) -> Iterator[Cause]:
+        """What concerns files that a broker of that line loads with these settings."""
+        on_start = self._files.on_start
+        is_light = on_start.has_light_queues if line.has_light_queues else False
+        unused = {OFFSETS: is_light is True, LIGHT_OFFSETS: is_light is False, OF_TIMERS: not on_start.has_timers}
+        return (each for each in found if not unused.get(str(dict(each.values)["file"]), False))
 
     def _databases(self) -> Iterator[Cause]:
         """Those that RocksDB does not open: a broker does not start then. Without the library, nothing is known."""

@@ -61,9 +61,40 @@ def reserved_hours(uri: str) -> int | None:
     return int(hours) if re.fullmatch("[0-9]{1,7}", hours) else None
 
 
-def rechecks_queues(uri: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class StartSettings:
+    """What a broker's configuration says about its start. The defaults are the broker's."""
+
+    rechecks_queues: bool = False
     """Whether a broker that was stopped cleanly looks in the log for what its queues lack: `recheckReputOffsetFromCq` (5.0+)."""
-    return _settings_in(uri).get("recheckReputOffsetFromCq", "").lower() == "true"
+    segments: int = 10
+    """The number of last segments from which the first to check is chosen: `commitLogRecoverMaxNum` (5.4+)."""
+    checks_bodies: bool = True
+    """Whether it checks the checksums of bodies when it starts: `checkCRCOnRecover`."""
+    has_timers: bool = True
+    """Whether it loads the files of its timer: `timerWheelEnable` (5.0+)."""
+    has_light_queues: bool | None = None
+    """Whether it has light queues, with another file of offsets: `enableLmq` (4.9.3+). None if its configuration is not known."""
+
+
+USUAL_START = StartSettings()
+
+
+def start_settings(uri: str) -> StartSettings:
+    """What a broker's configuration file says about its start."""
+    settings, usual = _settings_in(uri), USUAL_START
+
+    def flag(name: str, default: bool) -> bool:
+        return settings[name].lower() == "true" if name in settings else default
+
+    segments = settings.get("commitLogRecoverMaxNum", "")
+    return StartSettings(
+        flag("recheckReputOffsetFromCq", usual.rechecks_queues),
+        int(segments) if re.fullmatch("0{0,9}[1-9][0-9]{0,9}", segments) else usual.segments,  # as the broker takes 0
+        flag("checkCRCOnRecover", usual.checks_bodies),
+        flag("timerWheelEnable", usual.has_timers),
+        flag("enableLmq", default=False),
+    )
 
 
 def names_in(uri: str) -> tuple[str | None, str | None]:

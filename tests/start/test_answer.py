@@ -180,6 +180,27 @@ def test_a_check_of_the_whole_store_adds_its_damage_to_the_answer(killed: Path, 
     assert doctor["start"] == found.start.to_dict()
 
 
+SETTINGS = [
+    ("", 0, True),
+    ("checkCRCOnRecover = false", 0, False),
+    ("commitLogRecoverMaxNum=2", -2, False),
+    ("commitLogRecoverMaxNum=0", 0, True),
+]
+
+
+@pytest.mark.parametrize(("setting", "begins", "cut"), SETTINGS)
+def test_it_checks_what_the_configuration_says(killed: Path, setting: str, begins: int, cut: bool) -> None:
+    damages.no_queues(killed)
+    (killed / "abort").unlink()
+    damages.a_flipped_bit_in_a_body(killed)
+    conf = killed.parent / "broker.conf"
+    conf.write_text(f"storePathRootDir={killed}\n{setting}\n")
+    (files,) = nr.open(killed, broker_conf=str(conf)).stores
+    assert LINES[-1].begins(files) == files.segments[begins].base
+    start = may_start(files, LINES[-1:], files.segments[-1].end, now=0, reserved_hours=72)
+    assert ("cut" in kinds(start)) is cut
+
+
 @pytest.mark.parametrize(
     ("name", "content", "backup", "kind"),
     [

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.golden import Golden
@@ -89,6 +90,32 @@ def test_what_a_version_refuses(
 def test_offsets_of_light_queues_stop_only_a_broker_that_has_these(store: Path) -> None:
     both_broken("lmqConsumerOffset.json")(store)
     assert [each.cause.kind for each in asked(store, "5.5.0").reasons] == ["light settings"]
+
+
+SETTINGS: list[tuple[str, Callable[[Path], None], list[str], list[str]]] = [
+    ("timerWheelEnable=false", file("timerwheel", bytes(1000)), ["timer wheel"], []),
+    ("timerWheelEnable=false", both_broken("timermetrics"), ["settings"], []),
+    ("enableLmq=true", both_broken("lmqConsumerOffset.json"), ["light settings"], ["settings"]),
+    ("enableLmq=false", both_broken("lmqConsumerOffset.json"), ["light settings"], []),
+    ("enableLmq=true", both_broken("consumerOffset.json"), ["settings"], []),
+]
+
+
+@pytest.mark.parametrize(("setting", "damage", "without", "expected"), SETTINGS)
+def test_it_goes_by_what_the_configuration_loads(
+    store: Path, setting: str, damage: Callable[[Path], None], without: list[str], expected: list[str]
+) -> None:
+    damage(store)
+    conf = store.parent / "broker.conf"
+    conf.write_text(f"storePathRootDir={store}\nfileReservedTime=9000000\n{setting}\n")
+
+    def found(**given: Any) -> list[str]:
+        start = nr.open(store, **given).diagnose(file_reserved_time=9_000_000, for_version="5.5.0").start
+        assert start is not None
+        return [each.cause.kind for each in start.reasons]
+
+    assert found() == without
+    assert found(broker_conf=str(conf)) == expected
 
 
 def test_a_store_on_which_only_some_versions_start(store: Path) -> None:
