@@ -102,9 +102,13 @@ def _by_result(after: Iterable[tuple[Line, After]]) -> Iterator[dict[str, Any]]:
     for line, each in after:
         lines.setdefault(each, []).append(line)
     for each, own in lines.items():
-        queues = [queue for queue in each.queues if queue.served < queue.whole or queue.reused][:_MOST_QUEUES]
-        named = [{"topic": queue.topic, "queue": queue.queue_id} | {name: getattr(queue, name) for name in _IN_QUEUES} for queue in queues]
-        yield {"versions": span_of(own), "log_end": each.cut, **{name: each.total(name) for name in _COUNTS}, "queues": named}
+        yield {"versions": span_of(own), **_counts(each), "second": None if each.second is None else _counts(each.second)}
+
+
+def _counts(after: After) -> dict[str, Any]:
+    queues = [queue for queue in after.queues if queue.served < queue.whole or queue.reused][:_MOST_QUEUES]
+    named = [{"topic": queue.topic, "queue": queue.queue_id} | {name: getattr(queue, name) for name in _IN_QUEUES} for queue in queues]
+    return {"log_end": after.cut, **{name: after.total(name) for name in _COUNTS}, "queues": named}
 
 
 _IN_QUEUES = "begin", "end", *_COUNTS

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from native_reader.broker.config_files import LIGHT_OFFSETS, OF_TIMERS, OFFSETS, SINCE_5, Settings, settings_files
 from native_reader.broker.databases import faulty_databases, has_settings
+from native_reader.broker.progress import timer_check_of
 from native_reader.broker.settings import Topics
 from native_reader.broker.unread import FAILED, FORBIDDEN, Unread, why_unknown
 from native_reader.layout.store_database import STORE_DATABASE
@@ -69,8 +70,7 @@ class Refusals:
             yield from self._used(self._of_settings_5, line)
         if line.has_timers and self._files.on_start.has_timers:
             yield from self._of_wheel
-            usual = _usual(entry.size for entry in self._timer_log if entry.is_file)
-            yield from _of_files(self._timer_log, usual, line, size="timer log size", name="foreign timer log")
+            yield from self._of_timer_log(line)
         if line.loads_index_first:
             yield from (cause("index folder", file=name) for name in self._index_folders[:1])
 
@@ -112,6 +112,19 @@ class Refusals:
         entry = storage_of(self._files.uri).entry(f"{self._files.uri}/{_WHEEL}")
         if entry is not None and (entry.is_directory or entry.size not in (0, _WHEEL_SIZE)):
             yield cause("timer wheel", file=_WHEEL, size=entry.size, usual=_WHEEL_SIZE)
+
+    def _of_timer_log(self, line: Line) -> Iterator[Cause]:
+        """What TimerLog.load refuses. The size of one file is in the configuration; without it, the name and the timer's progress tell."""
+        known = self._files.on_start.timer_log
+        usual = known or _usual(entry.size for entry in self._timer_log if entry.is_file)
+        found = list(_of_files(self._timer_log, usual, line, size="timer log size", name="foreign timer log"))
+        last = max((each for each in self._timer_log if each.is_file and _fits(each.name)), key=lambda each: each.name, default=None)
+        if not found and known is None and last is not None and last.size:
+            check = timer_check_of(self._files.uri, self._files.config)
+            written = 0 if check is None else check.flushed
+            if int(last.name) % last.size or int(last.name) + last.size < written:
+                found.append(cause("timer log cut", file=last.name, size=last.size, written=written))
+        yield from found
 
     def _settings(self, names: Sequence[str] | None = None) -> Iterator[Cause]:
         if self._files.config is None or has_settings(self._files.config):

@@ -95,6 +95,15 @@ class RecoveredLog:
             (at for segment in self.files.segments if segment.base >= begins and (at := self._end_in(segment)) is not None), self.end
         )
 
+    def again(self, line: Line, end: int, reached: int) -> tuple[int, int]:
+        """Where the next broker of that line begins after a clean stop, and where it stops, if the one before left the log at `end`."""
+        segments = tuple(segment for segment in self.files.segments if segment.base <= end)
+        if not segments:
+            return 0, end
+        begins = line.stopped(replace(self.files, segments=segments), reached)
+        stops = (self._end_in(segment) for segment in segments if segment.base >= begins)
+        return begins, min(end, next((at for at in stops if at is not None), end))
+
     def reasons(self, line: Line) -> Iterator[Cause]:
         """What a broker of that line would do to the log."""
         files, end = self.files, self.end

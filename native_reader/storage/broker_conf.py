@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from native_reader.errors import PathError, option_name
 from native_reader.storage.protocol import storage_of
@@ -12,6 +14,7 @@ _LARGEST = 1 << 20
 LONGEST = 9_999_999
 """Hours of `fileReservedTime`: more than a thousand years."""
 _QUEUE_ENTRY = 20
+_TIMER_LOG = 100 << 20
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -41,10 +44,7 @@ def file_sizes(uri: str) -> FileSizes:
     """The sizes in a broker's configuration file. What it does not set, or sets to something else than a number, is the default."""
     settings, usual = _settings_in(uri), FileSizes()
 
-    def number(name: str, default: int) -> int:
-        text = settings.get(name, "")
-        return int(text) if re.fullmatch("[1-9][0-9]{0,18}", text) else default
-
+    number = partial(_number, settings)
     levels = re.findall(r"(\d{1,9})([smhd])", settings.get("messageDelayLevel", ""))
     return FileSizes(
         number("mappedFileSizeCommitLog", usual.segment),
@@ -53,6 +53,11 @@ def file_sizes(uri: str) -> FileSizes:
         number("maxIndexNum", usual.index_entries),
         tuple(int(count) * _SECONDS[unit] for count, unit in levels) or usual.delays,
     )
+
+
+def _number(settings: Mapping[str, str], name: str, default: int) -> int:
+    text = settings.get(name, "")
+    return int(text) if re.fullmatch("[1-9][0-9]{0,18}", text) else default
 
 
 def reserved_hours(uri: str) -> int | None:
@@ -73,6 +78,8 @@ class StartSettings:
     """Whether it checks the checksums of bodies when it starts: `checkCRCOnRecover`."""
     has_timers: bool = True
     """Whether it loads the files of its timer: `timerWheelEnable` (5.0+)."""
+    timer_log: int | None = None
+    """The size of the files of the timer log: `mappedFileSizeTimerLog`. None if its configuration is not known."""
     has_light_queues: bool | None = None
     """Whether it has light queues, with another file of offsets: `enableLmq` (4.9.3+). None if its configuration is not known."""
 
@@ -87,12 +94,12 @@ def start_settings(uri: str) -> StartSettings:
     def flag(name: str, default: bool) -> bool:
         return settings[name].lower() == "true" if name in settings else default
 
-    segments = settings.get("commitLogRecoverMaxNum", "")
     return StartSettings(
         flag("recheckReputOffsetFromCq", usual.rechecks_queues),
-        int(segments) if re.fullmatch("0{0,9}[1-9][0-9]{0,9}", segments) else usual.segments,  # as the broker takes 0
+        _number(settings, "commitLogRecoverMaxNum", usual.segments),  # a broker takes 0 for that, too
         flag("checkCRCOnRecover", usual.checks_bodies),
         flag("timerWheelEnable", usual.has_timers),
+        _number(settings, "mappedFileSizeTimerLog", _TIMER_LOG),
         flag("enableLmq", default=False),
     )
 

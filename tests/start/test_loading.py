@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,20 @@ SETTINGS: list[tuple[str, Callable[[Path], None], list[str], list[str]]] = [
     ("enableLmq=true", both_broken("lmqConsumerOffset.json"), ["light settings"], ["settings"]),
     ("enableLmq=false", both_broken("lmqConsumerOffset.json"), ["light settings"], []),
     ("enableLmq=true", both_broken("consumerOffset.json"), ["settings"], []),
+    ("mappedFileSizeTimerLog=5200", file(f"timerlog/{0:020}", bytes(5200)), [], []),
+    ("mappedFileSizeTimerLog=5200", file(f"timerlog/{0:020}", bytes(77)), [], ["timer log size"]),
+    ("mappedFileSizeTimerLog=5200", file(f"timerlog/{10400:020}", bytes(77)), ["timer log cut"], ["timer log size"]),
+    ("timerWheelEnable=false", file(f"timerlog/{10400:020}", bytes(77)), ["timer log cut"], []),
 ]
+
+
+def test_a_timer_log_of_one_file_that_was_cut(store: Path) -> None:
+    """It was compared with its own size."""
+    (store / "timerlog").mkdir(exist_ok=True)
+    (store / "timerlog" / f"{0:020}").write_bytes(bytes(77))
+    (store / "config" / "timercheck").write_bytes(struct.pack(">4q", 1, 104, 2, 0).ljust(4096, b"\0"))
+    assert [each.cause.kind for each in asked(store, "5.0.0").reasons] == ["timer log cut"]
+    assert [each.cause.kind for each in asked(store, "4.9.7").reasons] == []
 
 
 @pytest.mark.parametrize(("setting", "damage", "without", "expected"), SETTINGS)
