@@ -19,13 +19,14 @@ from native_reader.options import TABLE_OPTIONS, MessageOptions, ReadOptions, op
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, LANGUAGES
 from native_reader.storage.broker_conf import (
+    USUAL_START,
     FileSizes,
     StorePaths,
     file_sizes,
     parse_broker_conf,
     paths_of,
-    rechecks_queues,
     reserved_hours,
+    start_settings,
 )
 from native_reader.storage.configured import paths_that_count
 from native_reader.storage.discovery import find_stores
@@ -74,8 +75,8 @@ class Store:
         self._paths, self._parts, self._broker_conf = tuple(paths), parts, broker_conf
         self._only: str | None = None
         hours = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
-        rechecks = broker_conf is not None and rechecks_queues(uri_of(broker_conf))
-        self._stores = tuple(replace(store, reserved_hours=hours, rechecks_queues=rechecks) for store in find_stores(self._paths, parts))
+        on_start = USUAL_START if broker_conf is None else start_settings(uri_of(broker_conf))
+        self._stores = tuple(replace(store, reserved_hours=hours, on_start=on_start) for store in find_stores(self._paths, parts))
 
     @property
     def stores(self) -> tuple[StoreFiles, ...]:
@@ -281,10 +282,11 @@ class Store:
 
         return Arrivals(lambda: self.refresh().stores, _message_options(options), start, pause, warn)
 
-    def verify(self, /, **options: Any) -> Verification:
+    def verify(self, /, *, file_reserved_time: int | None = None, **options: Any) -> Verification:
         """Check that log, queues, index, checkpoint and configuration agree. Reads the whole log, when the result is used.
 
         Args:
+            file_reserved_time: As for `report`.
             **options: As for the table `findings`, without `columns`.
 
         Returns:
@@ -302,8 +304,10 @@ class Store:
         """
         from native_reader.lazy import Verification
 
-        taken = (*TABLE_OPTIONS, *TABLES["findings"].options)
-        return Verification(self._stores, self._table("verify", "findings", [name for name in taken if name != "columns"], options))
+        taken = [name for name in (*TABLE_OPTIONS, *TABLES["findings"].options) if name != "columns"]
+        hours = self._reserved_hours(file_reserved_time)
+        stores = tuple(replace(store, reserved_hours=hours) for store in self._stores)
+        return Verification(stores, TableScan(TABLES["findings"], stores, MessageOptions(**_checked("verify", taken, options))))
 
     def diagnose(
         self,

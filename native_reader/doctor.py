@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -19,7 +20,7 @@ from native_reader.broker.unread import DATABASE, FAILED, FORBIDDEN, PACKED, Unr
 from native_reader.broker.versions import oldest_version
 from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
-from native_reader.lazy import Scan, TableScan
+from native_reader.lazy import Scan, TableScan, Verification
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
@@ -35,7 +36,7 @@ from native_reader.tables.queues import FoundQueue, OlderRecords, found_queue, s
 from native_reader.text import names_of, size_of
 from native_reader.verify.removed import RESERVED
 from native_reader.witness import look_at
-from native_reader.witness.contradiction import PAST_END
+from native_reader.witness.contradiction import MISNAMED, PAST_END
 from native_reader.witness.ends import goes_on_unread
 from native_reader.witness.entries import Sample
 from native_reader.witness.look import look_at_queues
@@ -73,6 +74,18 @@ class Diagnosis:
     """By part: what its facts say in English, for other languages."""
     samples: list[Sample] | None = field(default=None, repr=False)
     """What was read of each queue."""
+    answer: Callable[..., Start] | None = field(default=None, repr=False)
+    """Answers again whether a broker may be started, with more known of the log."""
+
+    def add_check(self, check: Verification) -> None:
+        """Answer again whether a broker may be started, with all damage that a check of the whole store found.
+
+        Args:
+            check: The check, after its use.
+        """
+        reasons = () if self.start is None else self.start.reasons
+        if self.answer is not None and all(each.cause.kind != MISNAMED for each in reasons):  # a broker goes by the names of files
+            self.start = self.answer(damage=check.damage, checksums=True, counts=not check.account.is_whole)
 
     @property
     def findings(self) -> list[str]:
@@ -167,7 +180,8 @@ def _add_answer(
     if PAST_END in of_kinds or goes_on_unread(files, end):
         found.losses = [said for said in found.losses if said.kind != "ahead"]
     found.losses[:0] = [said for of_kind in of_kinds.values() for said in _first(of_kind)]
-    found.start = answer_for(files, end, reserved_hours, rate, witnesses=witnesses, version=version)
+    found.answer = partial(answer_for, files, end, reserved_hours, rate, witnesses=witnesses, version=version)
+    found.start = found.answer()
     return witnesses.unread
 
 

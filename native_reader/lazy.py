@@ -29,6 +29,7 @@ from native_reader.plan.planner import plan_opening, plan_reads
 from native_reader.plan.unknown_names import check_topics, doubts_of, log_doubts
 from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
+from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
 from native_reader.sentences import ENGLISH, Said, joined, say
@@ -456,6 +457,8 @@ class Verification(Lazy):
         self._stores, self._findings = tuple(stores), findings
         self._found: FirstFindings | None = None
         self._account: Account | None = None
+        self.damage: Damages = NO_DAMAGE
+        """What the last use found to be damaged in the log, wrong checksums too."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -474,11 +477,11 @@ class Verification(Lazy):
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`.
         """
-        found, accounts = FirstFindings(), list[Account]()
-        for batch in self._findings.of_table(with_account(accounts.append)).to_batches(jobs, progress):
+        found, accounts, damage = FirstFindings(), list[Account](), list[Damages]()
+        for batch in self._findings.of_table(with_account(accounts.append, damage.append)).to_batches(jobs, progress):
             found.add(batch)
             yield batch
-        self._found, self._account = found, accounts[0]
+        self._found, self._account, self.damage = found, accounts[0], damage[0]
 
     @property
     def counts(self) -> Counter[str]:

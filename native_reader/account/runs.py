@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from native_reader.account.states import Mark
 from native_reader.layout.record import Index, Mask, Numbers
+from native_reader.records.damages import Damages
 
 Place = tuple[str, int]
 """Topic and queue id."""
@@ -46,6 +47,8 @@ class Runs:
         self._batches: list[pa.RecordBatch] = []
         self._single: list[tuple[object, ...]] = []
         self._rows = 0
+        self.damage: list[Damages] = []
+        """What is not a record, and the records with a wrong checksum."""
 
     def records(self, marks: NDArray[np.int8], place: NDArray[np.int32], names: Sequence[Place], found: Named, times: Numbers) -> None:
         """Add whole records. `place`: which of `names` each has."""

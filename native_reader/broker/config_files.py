@@ -90,10 +90,11 @@ class Settings(Enum):
     """The storage does not give one of them."""
 
 
-SINCE_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", "timermetrics")
+OF_TIMERS = "timermetrics"
+SINCE_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", OF_TIMERS)
 """Files that brokers have loaded since 5.0."""
-LIGHT_OFFSETS = "lmqConsumerOffset.json"
-"""Loaded only with enableLmq=true."""
+OFFSETS, LIGHT_OFFSETS = "consumerOffset.json", "lmqConsumerOffset.json"
+"""With enableLmq=true, the second is loaded, and not the first."""
 
 
 def settings_files(directory: str, names: Iterable[str] = tuple(_TABLES)) -> Iterator[tuple[str, Settings]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, NamedTuple
@@ -182,7 +182,7 @@ def gather(files: StoreFiles, settings: ReportSettings) -> Facts:
 
     What a summary covers is not read, but for messages in batches and those that wait, are undecided or dead.
     """
-    files = past_failures(files)
+    files = replace(past_failures(files), reserved_hours=settings.reserved)
     tables = Tables(files, settings.jobs, settings.options, settings.progress)
     log = read_log(tables, settings.now, settings.shift, settings.summary)
     planning = MessageOptions(**LENIENT, **settings.options).planning()

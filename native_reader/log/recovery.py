@@ -12,8 +12,8 @@ offset. It treats any blank as the end of a file, and discards everything after 
     5.5       as 5.4                                       the newest whose first record is whole and not after the
                                                            checkpoint's dispatched offset, or its dispatched time
 
-and with the first file if there is none; since 5.4, ten files are looked at, and then the tenth is taken. With queues in RocksDB,
-brokers go by the queues after a crash too.
+and with the first file if there is none; since 5.4, ten files are looked at (commitLogRecoverMaxNum), and then the tenth is taken.
+With queues in RocksDB, brokers go by the queues after a crash too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ from native_reader.storage.window import Window
 
 _CLEAN_FILES = 3
 _SAFETY_MS = 3000
-_MOST_FILES = 10
 _POSITIVE = 0x7FFFFFFF
 
 
@@ -91,10 +90,10 @@ def of_ten_by_checkpoint(store: StoreFiles, reached: int) -> int:
 
 def _newest_of_ten(store: StoreFiles, fits: Callable[[int, int], bool]) -> int:
     """The newest of the last files with a whole first record whose offset and store time fit; the oldest of them if none has one."""
-    tried = store.segments[-_MOST_FILES:]
+    tried = store.segments[-store.on_start.segments :]
     for segment in reversed(tried):
         with Window(segment, LONGEST_HEAD, past_unreadable=True) as window:
-            if not _accepted(window, 0, segment.frame):
+            if not _accepted(window, 0, segment.frame, checksums=store.on_start.checks_bodies):
                 continue
             head = head_at(window, 0)
         if head["store_timestamp"] and fits(int(head["physical_offset"]), int(head["store_timestamp"])):

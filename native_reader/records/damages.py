@@ -8,6 +8,7 @@ from operator import add, attrgetter
 from typing import Any, overload
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.sentences import Said, say
@@ -65,6 +66,8 @@ RANGE = np.dtype(
     ]
 )
 """The first two are indexes, into a list of URIs and into ANOMALIES. -1 is None."""
+_SENT = tuple(name for name in RANGE.fields or () if name != "segment")
+SCHEMA = pa.schema([("segment", pa.string()), *((name, pa.int64()) for name in _SENT)])
 _ROWS_AT_ONCE = 4096
 
 
@@ -180,6 +183,21 @@ class Damages(Sequence[Damage]):
     def ends(self) -> NDArray[np.int64]:
         """The first offset after each range."""
         return self.ranges["end"]
+
+    def batch(self) -> pa.RecordBatch:
+        """The ranges as rows, to be sent: `from_batch` reads them."""
+        segments = pa.array(self._segments, pa.string()).take(pa.array(self.ranges["segment"]))
+        return pa.RecordBatch.from_arrays([segments, *(pa.array(self.ranges[name].astype(np.int64)) for name in _SENT)], schema=SCHEMA)
+
+    @staticmethod
+    def from_batch(batch: pa.RecordBatch) -> Damages:
+        """What `batch` gave."""
+        segments = batch.column(0).dictionary_encode()
+        ranges = np.zeros(len(batch), RANGE)
+        ranges["segment"] = segments.indices.to_numpy(zero_copy_only=False)
+        for name in _SENT:
+            ranges[name] = batch.column(name).to_numpy()
+        return Damages(ranges, tuple(segments.dictionary.to_pylist()))
 
     def __len__(self) -> int:
         return len(self.ranges)

@@ -64,8 +64,12 @@ START = {
         "{file} 大小为 {size:,} 字节，broker 要求 {usual:,} 字节：不会启动。没有该文件时，它会新建一个",
     ),
     "start timer log size": (
-        "{file} in timerlog has {size:,} bytes, others {usual:,}: a broker refuses to load the timer log",
-        "timerlog 中的 {file} 大小为 {size:,} 字节，其他文件为 {usual:,}：broker 拒绝加载 timerlog",
+        "{file} in timerlog has {size:,} bytes, not {usual:,}: a broker refuses to load the timer log",
+        "timerlog 中的 {file} 大小为 {size:,} 字节，而不是 {usual:,}：broker 拒绝加载 timerlog",
+    ),
+    "start timer log cut": (
+        "{file} in timerlog has {size:,} bytes, which is not the size that it had: a broker refuses to load the timer log",
+        "timerlog 中的 {file} 大小为 {size:,} 字节，与原来的大小不同：broker 拒绝加载 timerlog",
     ),
     "start foreign timer log": (
         "{file} in timerlog is not a file of the timer log: a broker refuses to load it. Move it away",
@@ -138,6 +142,17 @@ START = {
     "start moved": (
         "it would put {messages:,} {messages:message|messages} at other queue offsets than {messages:its own|their own}",
         "它会把 {messages:,} 条消息放到与原来不同的队列位点",
+    ),
+    "start second fewer": (
+        (
+            "after its next stop and start, consumers would get {messages:,} {messages:message|messages} fewer than after this start, and "
+            "the log would end at offset {offset:,}"
+        ),
+        "再次停止并启动后，消费者能收到的消息会比这次启动后少 {messages:,} 条，commitlog 末尾为偏移量 {offset:,}",
+    ),
+    "start second more": (
+        "after its next stop and start, consumers would get {messages:,} {messages:message|messages} more than after this start",
+        "再次停止并启动后，消费者能收到的消息会比这次启动后多 {messages:,} 条",
     ),
     "start reused": (
         (

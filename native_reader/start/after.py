@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from native_reader.broker.databases import has_settings
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.layout.record import Numbers
 from native_reader.log.recovery import has_abort
 from native_reader.sides.bounds import bounds_of
@@ -23,20 +24,27 @@ from native_reader.start.lines import Line, Requeues
 from native_reader.start.queues import Loaded, loaded
 from native_reader.start.reasons import Cause, cause
 from native_reader.start.recovered import Queued, RecoveredLog, are_served
-from native_reader.start.served import NEVER, Entries, Place, Records, Recovery, Served, Simulation, run
+from native_reader.start.served import NEVER, Entries, Part, Place, Records, Recovery, Served, Simulation, run
+from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.witness.entries import Sample
 
 _COLUMNS = "topic", "queue_id", "queue_offset", "physical_offset", "record_size", "kind", "corrupt_reason"
+_USUAL = FileSizes().queue // QUEUE_ENTRY.itemsize
 _NOT_QUEUED = pa.array(["prepared", "rollback"])
 
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What brokers of some lines would have after a start. `cut`: where the log is cut. `queues`: those with whole records in the log."""
+    """What brokers of some lines would have after a start.
+
+    `cut`: where the log is cut. `queues`: those with whole records in the log. `second`: the same after a clean stop and one more start;
+    None if that was not found out.
+    """
 
     cut: int
     queues: tuple[Served, ...]
+    second: After | None = None
 
     def total(self, count: str) -> int:
         """The sum of one number of all queues."""
@@ -62,9 +70,14 @@ class QueueFiles:
         return Queued(max((queue.reached for queue in self.whole.values()), default=self.others_reached), self._in_rocksdb)
 
     @cached_property
+    def units(self) -> int:
+        """How many entries a file has."""
+        return max(self._sizes, key=lambda size: (self._sizes[size], size), default=_USUAL)
+
+    @cached_property
     def whole(self) -> Mapping[Place, Loaded]:
         """The queues, with their files of the usual size."""
-        usual = max(self._sizes, key=lambda size: (self._sizes[size], size), default=0)
+        usual = self.units
         return {place: loaded(queue, [file for file in queue.files if file.units == usual]) for place, queue in self._ordinary.items()}
 
 
@@ -88,13 +101,41 @@ class AfterStart:
         self._last_record = 0
         self._places: dict[Place, int] = {}
         self._names: list[Place] = []
+        self._segment = max((segment.size for segment in log.files.segments), default=0)
         recoveries = {line: self._recovery(line) for line in lines}
         distinct = dict.fromkeys(recoveries.values())
         simulations = {each: Simulation(each, queues.whole, self._names, queues.others_reached) for each in distinct}
-        entries = Entries(queues.whole, log.end, max((segment.size for segment in log.files.segments), default=0))
-        run(simulations.values(), entries, self._names, self._parts())
-        results = {each: tuple(map(self._if_listed, simulations[each].served())) for each in distinct}
-        self._after = {line: After(self._end(each.cut), results[each]) for line, each in recoveries.items()}
+        parts = run(simulations.values(), Entries(queues.whole, log.end, self._segment), self._names, self._parts())
+        kept = list(parts) if log.is_small else deque(parts, maxlen=0)
+        results = {each: self._result(each, simulations[each]) for each in distinct}
+        self._after = {line: results[each] for line, each in recoveries.items()}
+        if log.is_small:
+            seconds = self._seconds({line: simulations[each] for line, each in recoveries.items()}, kept)
+            self._after = {line: replace(each, second=seconds[line]) for line, each in self._after.items()}
+
+    def _result(self, recovery: Recovery, simulation: Simulation) -> After:
+        return After(self._end(recovery.cut), tuple(map(self._if_listed, simulation.served())))
+
+    def _seconds(self, firsts: Mapping[Line, Simulation], parts: Iterable[Part]) -> dict[Line, After]:
+        """What each line would have after a second start."""
+        reloaded, known = dict[Queue, Loaded](), dict[tuple[Simulation, Recovery], After]()
+        left = {each: each.left(self._queues.units, reloaded) for each in dict.fromkeys(firsts.values())}
+        found = dict[Line, After]()
+        for line, first in firsts.items():
+            queues, others = left[first], min(self._queues.others_reached, first.recovery.cut)
+            reached = max((queue.reached for queue in queues.values()), default=others)
+            begins, cut = self._log.again(line, first.recovery.cut, reached)
+            recovery = self._stopped(line, begins, cut, reached)
+            if first.ends_as(recovery, queues, reached):
+                found[line] = self._after[line]
+                continue
+            if (first, recovery) not in known:
+                second = Simulation(recovery, queues, self._names, others)
+                entries = Entries(queues, first.recovery.cut, self._segment, is_first=False)
+                deque(run([second], entries, self._names, parts), maxlen=0)
+                known[first, recovery] = self._result(recovery, second)
+            found[line] = known[first, recovery]
+        return found
 
     def knows(self, line: Line) -> bool:
         """Whether that line was asked for."""
@@ -107,15 +148,19 @@ class AfterStart:
     def _recovery(self, line: Line) -> Recovery:
         """What that line does, as far as it makes a difference: after the last record, nothing is dispatched."""
         cut, reached, killed = self._log.cut(line), self._log.queued.reached, has_abort(self._log.files)
-        truncates = line.truncates(killed=killed, reached=reached, cut=cut)
         if killed:
-            return Recovery(cut, self._log.begins(line), truncates=truncates)
+            return Recovery(cut, self._log.begins(line), truncates=line.truncates(killed=killed, reached=reached, cut=cut))
+        return self._stopped(line, self._log.begins(line), cut, reached)
+
+    def _stopped(self, line: Line, begins: int, cut: int, reached: int) -> Recovery:
+        """The same after a clean stop."""
+        truncates = line.truncates(killed=False, reached=reached, cut=cut)
         if line.requeues is Requeues.CHECKED and reached < cut:
-            return Recovery(cut, self._log.begins(line), reached, truncates=truncates)
-        again = line.requeues is Requeues.AFTER_ALL or (self._log.files.rechecks_queues and line.has_timers)
+            return Recovery(cut, begins, reached, truncates=truncates)
+        again = line.requeues is Requeues.AFTER_ALL or (self._log.files.on_start.rechecks_queues and line.has_timers)
         return Recovery(cut, NEVER, again=again, truncates=truncates)
 
-    def _parts(self) -> Iterator[tuple[Records, int, int]]:
+    def _parts(self) -> Iterator[Part]:
         for segment in self._log.files.segments:
             records = self._records(segment)
             self._last_record = max(self._last_record, int((records.offsets + records.sizes).max(initial=0)))
@@ -171,6 +216,7 @@ class AfterStart:
             yield cause("unreached", messages=messages, queues=len(lost), topic=worst.topic, queue=worst.queue_id)
         if moved := sum(queue.moved for queue in queues):
             yield cause("moved", messages=moved)
+        yield from _second(after)
         again = [queue for queue in queues if queue.reused and not queue.deleted]
         if again and self._log.queued.has_entries:
             worst = max(again, key=lambda queue: queue.reused)
@@ -181,11 +227,20 @@ class AfterStart:
         return topic in self._listed or kind_of_topic(topic) in SYSTEM_KINDS or self._are_unread
 
 
+def _second(after: After) -> Iterator[Cause]:
+    """What is otherwise after a second start."""
+    if after.second is None:
+        return
+    now, then = (each.total("served") + each.total("moved") for each in (after, after.second))
+    if then != now:
+        yield cause("second fewer" if then < now else "second more", messages=abs(now - then), offset=after.second.cut)
+
+
 def without_queues(log: RecoveredLog, line: Line, messages: int | None = None) -> Iterator[Cause]:
     """What a broker does that finds no entry in any queue. `messages`: those that consumers would not get, if they were counted."""
     first, stop, killed = log.begins(line), log.cut(line), has_abort(log.files)
     if not killed and line.requeues is not Requeues.CHECKED:
-        if line.requeues is Requeues.NONE and not (log.files.rechecks_queues and line.has_timers):
+        if line.requeues is Requeues.NONE and not (log.files.on_start.rechecks_queues and line.has_timers):
             if count := log.messages(log.files.min_offset, stop) if messages is None else messages:
                 yield cause("never queued", messages=count)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from time import time_ns
 from typing import Any
@@ -69,10 +69,6 @@ class Start:
         """Whether a start would lose messages that are not merely old."""
         return _loses(self.reasons)
 
-    def if_rest_is_clean(self) -> Start:
-        """The answer after a check of the whole store that found nothing."""
-        return replace(self, outcome=YES if self.outcome == SO_FAR else self.outcome, is_partial=False, unread_before=0, share=100)
-
     @property
     def is_against(self) -> bool:
         """Whether it is better not to start a broker, or nothing is known about that."""
@@ -106,9 +102,13 @@ def _by_result(after: Iterable[tuple[Line, After]]) -> Iterator[dict[str, Any]]:
     for line, each in after:
         lines.setdefault(each, []).append(line)
     for each, own in lines.items():
-        queues = [queue for queue in each.queues if queue.served < queue.whole or queue.reused][:_MOST_QUEUES]
-        named = [{"topic": queue.topic, "queue": queue.queue_id} | {name: getattr(queue, name) for name in _IN_QUEUES} for queue in queues]
-        yield {"versions": span_of(own), "log_end": each.cut, **{name: each.total(name) for name in _COUNTS}, "queues": named}
+        yield {"versions": span_of(own), **_counts(each), "second": None if each.second is None else _counts(each.second)}
+
+
+def _counts(after: After) -> dict[str, Any]:
+    queues = [queue for queue in after.queues if queue.served < queue.whole or queue.reused][:_MOST_QUEUES]
+    named = [{"topic": queue.topic, "queue": queue.queue_id} | {name: getattr(queue, name) for name in _IN_QUEUES} for queue in queues]
+    return {"log_end": after.cut, **{name: after.total(name) for name in _COUNTS}, "queues": named}
 
 
 _IN_QUEUES = "begin", "end", *_COUNTS

@@ -71,6 +71,8 @@ class Line:
     """Whether a folder with a number as its name in `index` stops it."""
     has_timers: bool = True
     """Whether it has a timer wheel, and loads the settings files of 5.0."""
+    has_light_queues: bool = True
+    """Whether it can have light queues."""
 
     @property
     def span(self) -> str:
@@ -96,6 +98,7 @@ _of_4 = partial(
     Line, stopped=third_last, killed=by_times, refuses_folders=True, refuses_empty=True, checks_queue_types=False, loads_index_first=False,
     has_timers=False,
 )  # fmt: skip
+_until_light = partial(_of_4, has_light_queues=False)
 _of_5 = partial(Line, stopped=third_last, killed=by_times, requeues=Requeues.NONE)
 _of_ten = partial(
     Line, stopped=of_ten_by_queues, killed_in_rocksdb=of_ten_by_queues, requeues=Requeues.CHECKED, truncates_always=True,
@@ -103,14 +106,15 @@ _of_ten = partial(
 )  # fmt: skip
 LINES = (
     # MFQ:157 `length not matched message store config value, ignore it`. DMS:231 `setReputFromOffset(this.commitLog.getMaxOffset())`.
-    _of_4(first="4.0.0", last="4.3.1", requeues=Requeues.NONE, refuses_sizes=False, truncates_killed=True),
+    _until_light(first="4.0.0", last="4.3.1", requeues=Requeues.NONE, refuses_sizes=False, truncates_killed=True),
     # CL:161 `recoverNormally(long maxPhyOffsetOfConsumeQueue)` truncates the queues.
-    _of_4(first="4.3.2", last="4.4.x", requeues=Requeues.NONE, refuses_sizes=False),
+    _until_light(first="4.3.2", last="4.4.x", requeues=Requeues.NONE, refuses_sizes=False),
     # MFQ:157 `please check it manually`, then `return false`. DMS:240 `maxPhysicalPosInLogicQueue`.
-    _of_4(first="4.5.0", last="4.9.1", requeues=Requeues.AFTER_ALL),
+    _until_light(first="4.5.0", last="4.9.1", requeues=Requeues.AFTER_ALL),
     # MFQ:165 `ignore it`, in its new method `doLoad`.
-    _of_4(first="4.9.2", last="4.9.2", requeues=Requeues.AFTER_ALL, refuses_sizes=False),
-    # MFQ:165 `please check it manually`. DMS:252, DMS:2072 `result.getSize() - readSize`. The last version is 4.9.8.
+    _until_light(first="4.9.2", last="4.9.2", requeues=Requeues.AFTER_ALL, refuses_sizes=False),
+    # MFQ:165 `please check it manually`. DMS:252, DMS:2072 `result.getSize() - readSize`. BrokerController:187 `isEnableLmq`.
+    # The last version is 4.9.8.
     _of_4(first="4.9.3", last="4.9.x", requeues=Requeues.AFTER_ALL),
     # CL:304 `boolean doDispatch = false`, DMS:338 `setReputFromOffset(this.commitLog.getMaxOffset())`, DMS:287 `indexService.load`.
     _of_5(first="5.0.0", last="5.0.x", refuses_folders=True, refuses_empty=True),

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from native_reader.broker.config_files import LIGHT_OFFSETS, SINCE_5, Settings, settings_files
+from native_reader.broker.config_files import LIGHT_OFFSETS, OF_TIMERS, OFFSETS, SINCE_5, Settings, settings_files
 from native_reader.broker.databases import faulty_databases, has_settings
+from native_reader.broker.progress import timer_check_of
 from native_reader.broker.settings import Topics
 from native_reader.broker.unread import FAILED, FORBIDDEN, Unread, why_unknown
 from native_reader.layout.store_database import STORE_DATABASE
@@ -48,9 +49,10 @@ class Refusals:
         self._known = bases_of(files)
         self._of_all = [
             *(*self._running(), *self._unopened(), *self._forbidden(), *self._folders()),
-            *(*self._settings(), *self._databases()),
+            *self._databases(),
         ]
-        self._of_5 = [*self._wheel(), *self._settings(SINCE_5)]
+        self._of_settings, self._of_settings_5 = list(self._settings()), list(self._settings(SINCE_5))
+        self._of_wheel = list(self._wheel())
         self._timer_log = list_if_possible(f"{files.uri}/timerlog")
         self._index_folders = [each.name for each in list_if_possible(f"{files.uri}/index") if each.is_directory and _fits(each.name)]
         self._of_segments = {uri: list_if_possible(uri) for uri in sorted({segment.directory for segment in files.segments})}
@@ -59,14 +61,16 @@ class Refusals:
     def of(self, line: Line) -> Iterator[Cause]:
         """Why a broker of that line does not start, and which files it leaves out."""
         yield from self._of_all
+        yield from self._used(self._of_settings, line)
         yield from self._segments(line)
         yield from self._queue_files(line)
         if line.checks_queue_types:
             yield from self._queue_types()
         if line.has_timers:
-            yield from self._of_5
-            usual = _usual(entry.size for entry in self._timer_log if entry.is_file)
-            yield from _of_files(self._timer_log, usual, line, size="timer log size", name="foreign timer log")
+            yield from self._used(self._of_settings_5, line)
+        if line.has_timers and self._files.on_start.has_timers:
+            yield from self._of_wheel
+            yield from self._of_timer_log(line)
         if line.loads_index_first:
             yield from (cause("index folder", file=name) for name in self._index_folders[:1])
 
@@ -109,16 +113,36 @@ class Refusals:
         if entry is not None and (entry.is_directory or entry.size not in (0, _WHEEL_SIZE)):
             yield cause("timer wheel", file=_WHEEL, size=entry.size, usual=_WHEEL_SIZE)
 
+    def _of_timer_log(self, line: Line) -> Iterator[Cause]:
+        """What TimerLog.load refuses. The size of one file is in the configuration; without it, the name and the timer's progress tell."""
+        known = self._files.on_start.timer_log
+        usual = known or _usual(entry.size for entry in self._timer_log if entry.is_file)
+        found = list(_of_files(self._timer_log, usual, line, size="timer log size", name="foreign timer log"))
+        last = max((each for each in self._timer_log if each.is_file and _fits(each.name)), key=lambda each: each.name, default=None)
+        if not found and known is None and last is not None and last.size:
+            check = timer_check_of(self._files.uri, self._files.config)
+            written = 0 if check is None else check.flushed
+            if int(last.name) % last.size or int(last.name) + last.size < written:
+                found.append(cause("timer log cut", file=last.name, size=last.size, written=written))
+        yield from found
+
     def _settings(self, names: Sequence[str] | None = None) -> Iterator[Cause]:
         if self._files.config is None or has_settings(self._files.config):
             return
         for name, state in settings_files(self._files.config) if names is None else settings_files(self._files.config, names):
             if name == _TOPICS and state is Settings.LOST:
                 yield cause("lost topics", file=name)
-            elif name == LIGHT_OFFSETS and state is Settings.REFUSED:
+            elif name == LIGHT_OFFSETS and state is Settings.REFUSED and self._files.on_start.has_light_queues is None:
                 yield cause("light settings", file=name)
             elif (kind := _OF_SETTINGS.get(state)) is not None:
                 yield cause(kind, file=name)
+
+    def _used(self, found: Sequence[Cause], line: Line) -> Iterator[Cause]:
+        """What concerns files that a broker of that line loads with these settings."""
+        on_start = self._files.on_start
+        is_light = on_start.has_light_queues if line.has_light_queues else False
+        unused = {OFFSETS: is_light is True, LIGHT_OFFSETS: is_light is False, OF_TIMERS: not on_start.has_timers}
+        return (each for each in found if not unused.get(str(dict(each.values)["file"]), False))
 
     def _databases(self) -> Iterator[Cause]:
         """Those that RocksDB does not open: a broker does not start then. Without the library, nothing is known."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from native_reader.layout.record import Mask, Numbers
 from native_reader.sides.queues import Queue, QueueFile, QueueReader
+from native_reader.start.held import HeldQueue
 
 _LOOKED_AT = 3
 _APART = 4096
@@ -32,6 +33,12 @@ class Loaded(NamedTuple):
     end: int
     reached: int
     highest: int = -1
+    held: HeldQueue | None = None
+    """Its entries, if they are not those on the disk."""
+
+    def reader(self) -> QueueReader | HeldQueue:
+        """Reads its entries."""
+        return QueueReader(self.queue) if self.held is None else self.held
 
     @property
     def is_new(self) -> bool:
@@ -49,13 +56,13 @@ class Loaded(NamedTuple):
         return self.queue.files[0].base if self.queue.files else self.end
 
 
-def loaded(queue: Queue, files: Sequence[QueueFile]) -> Loaded:
+def loaded(queue: Queue, files: Sequence[QueueFile], held: HeldQueue | None = None) -> Loaded:
     """A queue after a broker has loaded these files of it, and looked for its end."""
     own = queue._replace(files=tuple(files))
     if not files:
         return Loaded(own, 0, -1)
     first, end, reached, highest = max(0, len(files) - _LOOKED_AT), 0, -1, -1
-    with QueueReader(own) as reader:
+    with Loaded(own, 0, -1, held=held).reader() as reader:
         for which in range(first, len(files)):
             found = _entries(reader, which)
             end, highest = files[which].base + found.entries, found.highest
@@ -63,7 +70,7 @@ def loaded(queue: Queue, files: Sequence[QueueFile]) -> Loaded:
             if found.entries < files[which].units:
                 own = own._replace(files=tuple(files[: which + 1]))
                 break
-    return Loaded(own, end, reached, highest)
+    return Loaded(own, end, reached, highest, held)
 
 
 def truncated(queue: Loaded, cut: int) -> Loaded:
@@ -71,11 +78,12 @@ def truncated(queue: Loaded, cut: int) -> Loaded:
     files = list(queue.queue.files)
     if not files or (queue.highest < cut and queue.end > files[-1].base):
         return queue if files else queue._replace(reached=cut)
-    with QueueReader(queue.queue) as reader:
+    with queue.reader() as reader:
         while files:
             found = _entries(reader, len(files) - 1, cut)
             if found.entries:
-                return Loaded(queue.queue._replace(files=tuple(files)), files[-1].base + found.entries, found.reached, found.highest)
+                own, end = queue.queue._replace(files=tuple(files)), files[-1].base + found.entries
+                return Loaded(own, end, found.reached, found.highest, queue.held)
             files.pop()
     return Loaded(queue.queue._replace(files=()), 0, cut)
 
@@ -93,13 +101,13 @@ def followed(queue: Loaded, number: int, cut: int) -> int:
     file = next((file for file in queue.queue.files if file.base <= number < file.base + file.units), None)
     if file is None:
         return number
-    with QueueReader(queue.queue) as reader:
+    with queue.reader() as reader:
         units = reader.slots(number, file.base + file.units)
     bad = (units["offset"] < 0) | (units["size"] <= 0) | (units["offset"] >= cut)
     return number + (int(np.argmax(bad)) if bad.any() else len(units))
 
 
-def _entries(reader: QueueReader, which: int, cut: int | None = None) -> _Entries:
+def _entries(reader: QueueReader | HeldQueue, which: int, cut: int | None = None) -> _Entries:
     """`cut`: only those before the first one of a record at that offset or after it. The very first one is only compared with that."""
     found = _Entries()
     for place, units in reader.pieces(which, 0, max(reader.written(which), 1)):
@@ -119,7 +127,7 @@ def _entries(reader: QueueReader, which: int, cut: int | None = None) -> _Entrie
     return found
 
 
-def names(reader: QueueReader, queue: Loaded, numbers: Numbers, offsets: Numbers, sizes: Numbers) -> Mask:
+def names(reader: QueueReader | HeldQueue, queue: Loaded, numbers: Numbers, offsets: Numbers, sizes: Numbers) -> Mask:
     """Which of these records have their entry at their own queue offset, also after the end of the queue."""
     inside: Mask = (numbers >= queue.begin) & (numbers < queue.room)
     found = np.zeros(len(numbers), bool)

@@ -27,7 +27,7 @@ from native_reader.start.reasons import Cause, cause
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
-from native_reader.tables.segments import recovery_end, walk_end
+from native_reader.tables.segments import walk_end
 from native_reader.text import size_of
 from native_reader.witness.entries import Sample
 from native_reader.witness.logged import READ_WHOLE
@@ -95,6 +95,15 @@ class RecoveredLog:
             (at for segment in self.files.segments if segment.base >= begins and (at := self._end_in(segment)) is not None), self.end
         )
 
+    def again(self, line: Line, end: int, reached: int) -> tuple[int, int]:
+        """Where the next broker of that line begins after a clean stop, and where it stops, if the one before left the log at `end`."""
+        segments = tuple(segment for segment in self.files.segments if segment.base <= end)
+        if not segments:
+            return 0, end
+        begins = line.stopped(replace(self.files, segments=segments), reached)
+        stops = (self._end_in(segment) for segment in segments if segment.base >= begins)
+        return begins, min(end, next((at for at in stops if at is not None), end))
+
     def reasons(self, line: Line) -> Iterator[Cause]:
         """What a broker of that line would do to the log."""
         files, end = self.files, self.end
@@ -150,7 +159,9 @@ class RecoveredLog:
         """Where recovery would end in that segment; None if it goes on with the next."""
         if segment.base not in self._ends:
             self._seen[segment.base] = self._damage_in(segment)
-            self._ends[segment.base] = recovery_end(self._read.whole(segment), self._seen[segment.base])
+            checks = self.files.on_start.checks_bodies
+            stop, goes_on = walk_end(self._read.whole(segment), self._seen[segment.base], checksums=checks)
+            self._ends[segment.base] = None if goes_on else stop
         return self._ends[segment.base]
 
     def goes_on(self, end: int) -> bool:
@@ -168,8 +179,8 @@ class RecoveredLog:
     def left_at(self, segment: Segment, *, checksums: bool) -> int:
         """Where a broker leaves that segment, be it for the next one or not. `checksums`: whether it checks bodies."""
         self._end_in(segment)
-        damage = self._seen[segment.base]
-        return walk_end(self._read.whole(segment), damage if checksums else damage.where(~damage.are(CHECKSUM)), checksums=checksums)[0]
+        checks = checksums and self.files.on_start.checks_bodies
+        return walk_end(self._read.whole(segment), self._seen[segment.base], checksums=checks)[0]
 
     def _damage_in(self, segment: Segment) -> Damages:
         if self._known is not None and self._checksums:

@@ -16,7 +16,8 @@ import numpy as np
 from native_reader.layout.record import Mask, Numbers
 from native_reader.sides.bounds import EntryPlace, bounds_of
 from native_reader.sides.queues import Queue, QueueReader
-from native_reader.start.queues import Loaded, followed, names, truncated
+from native_reader.start.held import Added, HeldQueue, held
+from native_reader.start.queues import Loaded, followed, loaded, names, truncated
 
 Place = tuple[str, int]
 """A topic and a queue."""
@@ -59,7 +60,7 @@ class Records(NamedTuple):
     places: Numbers
     """The positions of their queues in a list."""
 
-    def where(self, which: Mask | Numbers) -> Records:
+    def where(self, which: Mask | Numbers | slice) -> Records:
         """Only these records."""
         return Records(*(each[which] for each in self))
 
@@ -90,7 +91,9 @@ class _State:
     reached: int
     begin: int
     is_new: bool
-    added: int = 0
+    first: int
+    """Where the entries begin that are added."""
+    added: list[Records] = field(default_factory=list)
     whole: int = 0
     served: int = 0
     moved: int = 0
@@ -147,12 +150,14 @@ class Simulation:
             return moved
         if len(which) and state.is_new:
             state.is_new, state.begin, state.end = False, int(records.numbers[which[0]]), int(records.numbers[which[0]])
+            state.first = state.end
         which = which[(records.numbers[which] >= state.end) | (records.numbers[which] == 0)]
         if len(which):
             moved[which] = state.end + np.arange(len(which)) != records.numbers[which]
             state.moved += int(np.count_nonzero(moved))
             state.served += len(which) - int(np.count_nonzero(moved))
-            state.end, state.added = state.end + len(which), state.added + len(which)
+            state.end += len(which)
+            state.added.append(records.where(which))
             state.reached = int(records.offsets[which[-1]] + records.sizes[which[-1]])
         return moved
 
@@ -164,7 +169,7 @@ class Simulation:
             # Records that are checked are dispatched before the queues are cut, all others afterwards.
             now = cut if self.recovery.again else loaded
             kept = now.end if self.recovery.again or not self.recovery.truncates else min(loaded.end, cut.end)
-            self._states[place] = _State(loaded, cut, kept, now.end, now.reached, now.begin, now.is_new)
+            self._states[place] = _State(loaded, cut, kept, now.end, now.reached, now.begin, now.is_new, now.end)
         return self._states[place]
 
     def served(self) -> Iterator[Served]:
@@ -174,6 +179,29 @@ class Simulation:
                 self._read_once_more(state)
             counts = state.whole, state.served, state.moved, state.deleted
             yield Served(*self._places[place], state.begin, state.end, *counts, max(0, state.highest + 1 - state.end))
+
+    def left(self, units: int, known: dict[Queue, Loaded]) -> Mapping[Place, Loaded]:
+        """The queues as the next broker loads them. `units`: of new files. `known`: those that were loaded before."""
+        names = {self._places[place]: state for place, state in self._states.items()}
+        found = dict[Place, Loaded]()
+        for place in {**self._cut, **names}:
+            state, cut = names.get(place), self._cut.get(place)
+            own = Queue(*place, batch=False, files=()) if cut is None else cut.queue
+            if state is not None and state.added:
+                both = zip(*((each.offsets, each.sizes) for each in state.added), strict=True)
+                added = Added(state.first, *map(np.concatenate, both))
+                own, entries = held(own, added, units)
+                found[place] = loaded(own, own.files, entries)
+            elif own.files:
+                found[place] = known[own] = known.get(own) or loaded(own, own.files)
+        return found
+
+    def ends_as(self, recovery: Recovery, queues: Mapping[Place, Loaded], reached: int) -> bool:
+        """Whether a broker that starts in that way on these queues, which have reached that place, ends as this one."""
+        own = self.recovery
+        adds_nothing = reached >= recovery.cut or (recovery.checked == NEVER and not recovery.again)
+        is_same = recovery == own or (adds_nothing and (recovery.cut, recovery.truncates) == (own.cut, own.truncates))
+        return is_same and queues == self._queues
 
     def _read_once_more(self, state: _State) -> None:
         """Cut the queue after entries were added. Old entries that follow them in its last file count again."""
@@ -202,11 +230,11 @@ class Entries:
     """The entries that queues have in their files, and which records are of a topic that was deleted and made again.
 
     Such records are before the first entry of their queue, and its queue offset is not after theirs. If the new topic has fewer queues,
-    they are before the first entry of any of its queues.
+    they are before the first entry of any of its queues. `is_first`: whether such records are looked for.
     """
 
-    def __init__(self, queues: Mapping[Place, Loaded], end: int, segment: int) -> None:
-        self._queues, self._end, self._segment = queues, end, segment
+    def __init__(self, queues: Mapping[Place, Loaded], end: int, segment: int, *, is_first: bool = True) -> None:
+        self._queues, self._end, self._segment, self._is_first = queues, end, segment, is_first
         self._first: dict[Place, EntryPlace | None] = {}
         self._created: dict[str, int] = {}
 
@@ -220,12 +248,12 @@ class Entries:
         if queue is None or queue.is_new:
             own = records.where(records.offsets >= self._created.get(place[0], 0))
             return own, Named(np.zeros(len(own.offsets), bool), np.full(len(own.offsets), -1), [])
-        with QueueReader(queue.queue) as reader:
+        with queue.reader() as reader:
             named = names(reader, queue, records.numbers, records.offsets, records.sizes)
             if named.all():
                 return records, Named(named, np.full(len(named), -1), [])
             found = Named(named, _elsewhere(reader, records), list(self._skipped(reader, queue, records.numbers[~named])))
-        first = self._first_of(place, queue)
+        first = self._first_of(place, queue) if self._is_first else None
         if first is None or first.offset >= self._end:
             return records, found
         earlier = ~named & (records.offsets < first.offset) & (records.numbers >= first.number)
@@ -233,7 +261,7 @@ class Entries:
             self._created[place[0]] = min(first.offset, self._created.get(place[0], first.offset))
         return records.where(~earlier), Named(named[~earlier], found.elsewhere[~earlier], found.skipped)
 
-    def _skipped(self, reader: QueueReader, queue: Loaded, numbers: Numbers) -> Iterator[tuple[int, int]]:
+    def _skipped(self, reader: QueueReader | HeldQueue, queue: Loaded, numbers: Numbers) -> Iterator[tuple[int, int]]:
         """What consumers do not get because of an entry before it.
 
         A broker that has no record at the place of an entry leaves out all entries of the same answer that are before the next segment.
@@ -263,7 +291,7 @@ class Entries:
         return self._first[place]
 
 
-def _elsewhere(reader: QueueReader, records: Records) -> Numbers:
+def _elsewhere(reader: QueueReader | HeldQueue, records: Records) -> Numbers:
     """Another queue offset whose entry names each record; -1 without one. A record with a damaged queue offset has its entry elsewhere."""
     found = np.full(len(records.offsets), -1)
     entries = reader.within(int(records.offsets[0]), int(records.offsets[-1]) + 1)
@@ -285,12 +313,19 @@ def by_place(records: Records) -> Iterator[tuple[int, Records]]:
         yield int(ordered.places[begin]), Records(*(each[begin:stop] for each in ordered))
 
 
-def run(simulations: Iterable[Simulation], entries: Entries, places: Sequence[Place], parts: Iterable[tuple[Records, int, int]]) -> None:
-    """Let all take the records of each segment. `parts`: those, and where a broker leaves it that checks bodies, and one that does not."""
+Part = tuple[Records, int, int]
+"""The records of a segment, and where a broker leaves it that checks bodies, and one that does not."""
+
+
+def run(simulations: Iterable[Simulation], entries: Entries, places: Sequence[Place], parts: Iterable[Part]) -> Iterator[Part]:
+    """Let all take the records of each segment. Gives them without those of an earlier topic."""
     all_of_them = list(simulations)
     for records, checked, dispatched in parts:
+        taken = [records.where(slice(0))]
         # Queues that are there first: they tell what is of an earlier topic.
         for place, found in sorted(by_place(records), key=lambda each: not entries.has(places[each[0]])):
             own, named = entries.of(places[place], found)
+            taken.append(own)
             for each in all_of_them if len(own.offsets) else ():
                 each.take(place, own, named, checked, dispatched)
+        yield Records(*map(np.concatenate, zip(*taken, strict=True))), checked, dispatched

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from native_reader.errors import PathError, option_name
 from native_reader.storage.protocol import storage_of
@@ -12,6 +14,7 @@ _LARGEST = 1 << 20
 LONGEST = 9_999_999
 """Hours of `fileReservedTime`: more than a thousand years."""
 _QUEUE_ENTRY = 20
+_TIMER_LOG = 100 << 20
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -41,10 +44,7 @@ def file_sizes(uri: str) -> FileSizes:
     """The sizes in a broker's configuration file. What it does not set, or sets to something else than a number, is the default."""
     settings, usual = _settings_in(uri), FileSizes()
 
-    def number(name: str, default: int) -> int:
-        text = settings.get(name, "")
-        return int(text) if re.fullmatch("[1-9][0-9]{0,18}", text) else default
-
+    number = partial(_number, settings)
     levels = re.findall(r"(\d{1,9})([smhd])", settings.get("messageDelayLevel", ""))
     return FileSizes(
         number("mappedFileSizeCommitLog", usual.segment),
@@ -55,15 +55,53 @@ def file_sizes(uri: str) -> FileSizes:
     )
 
 
+def _number(settings: Mapping[str, str], name: str, default: int) -> int:
+    text = settings.get(name, "")
+    return int(text) if re.fullmatch("[1-9][0-9]{0,18}", text) else default
+
+
 def reserved_hours(uri: str) -> int | None:
     """For how many hours the broker keeps a segment; None if the file does not say."""
     hours = _settings_in(uri).get("fileReservedTime", "")
     return int(hours) if re.fullmatch("[0-9]{1,7}", hours) else None
 
 
-def rechecks_queues(uri: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class StartSettings:
+    """What a broker's configuration says about its start. The defaults are the broker's."""
+
+    rechecks_queues: bool = False
     """Whether a broker that was stopped cleanly looks in the log for what its queues lack: `recheckReputOffsetFromCq` (5.0+)."""
-    return _settings_in(uri).get("recheckReputOffsetFromCq", "").lower() == "true"
+    segments: int = 10
+    """The number of last segments from which the first to check is chosen: `commitLogRecoverMaxNum` (5.4+)."""
+    checks_bodies: bool = True
+    """Whether it checks the checksums of bodies when it starts: `checkCRCOnRecover`."""
+    has_timers: bool = True
+    """Whether it loads the files of its timer: `timerWheelEnable` (5.0+)."""
+    timer_log: int | None = None
+    """The size of the files of the timer log: `mappedFileSizeTimerLog`. None if its configuration is not known."""
+    has_light_queues: bool | None = None
+    """Whether it has light queues, with another file of offsets: `enableLmq` (4.9.3+). None if its configuration is not known."""
+
+
+USUAL_START = StartSettings()
+
+
+def start_settings(uri: str) -> StartSettings:
+    """What a broker's configuration file says about its start."""
+    settings, usual = _settings_in(uri), USUAL_START
+
+    def flag(name: str, default: bool) -> bool:
+        return settings[name].lower() == "true" if name in settings else default
+
+    return StartSettings(
+        flag("recheckReputOffsetFromCq", usual.rechecks_queues),
+        _number(settings, "commitLogRecoverMaxNum", usual.segments),  # a broker takes 0 for that, too
+        flag("checkCRCOnRecover", usual.checks_bodies),
+        flag("timerWheelEnable", usual.has_timers),
+        _number(settings, "mappedFileSizeTimerLog", _TIMER_LOG),
+        flag("enableLmq", default=False),
+    )
 
 
 def names_in(uri: str) -> tuple[str | None, str | None]:

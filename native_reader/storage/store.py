@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from native_reader.errors import StoreDamaged, UnreadableError, option_name
 from native_reader.layout.begin import UP_TO_FRAMING, is_framed
 from native_reader.layout.record import ENTRY_HEAD
+from native_reader.storage.broker_conf import USUAL_START, StartSettings
 from native_reader.storage.packed import SCHEME as PACKED
 from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.rocksdb_queues import queues_uri
@@ -98,8 +99,8 @@ class StoreFiles:
     """Where those of them begin that lead up to the first segment: the log begins there, but they are not read."""
     reserved_hours: int | None = None
     """For how many hours its broker keeps a segment, by its configuration; None if that is not known."""
-    rechecks_queues: bool = False
-    """Whether its broker looks for what the queues lack, by its configuration."""
+    on_start: StartSettings = USUAL_START
+    """What its broker does when it starts, by its configuration."""
 
     @property
     def queues(self) -> tuple[str, ...]:

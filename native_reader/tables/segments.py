@@ -121,7 +121,7 @@ def walk_end(split: Split, damage: Damages, *, checksums: bool = True) -> tuple[
 
     It accepts all bytes before the first damage, so it is simulated only from there. `checksums`: whether it checks those of bodies.
     """
-    segment = split.segment
+    segment, damage = split.segment, damage if checksums else damage.where(~damage.are(CHECKSUM))
     starts = [int(damage.starts.min()) - segment.base] if len(damage) else []
     first = min(starts + ([split.end] if split.end < segment.size else []), default=None)
     if first is None:

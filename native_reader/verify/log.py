@@ -18,7 +18,7 @@ from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD, MAGIC_V1, MAGI
 from native_reader.log.recovery import recovery_stops
 from native_reader.plan.beside import Sides
 from native_reader.plan.split import Split
-from native_reader.records.damages import OTHER_KEYS, UNREADABLE, Damage
+from native_reader.records.damages import OTHER_KEYS, UNREADABLE, Damage, Damages
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.sentences import Said, say, verbatim
@@ -134,6 +134,7 @@ class _SegmentCheck:
                     if projection.advanced is not None:
                         projection.advanced(window.bytes_read - told)
                         told = window.bytes_read
+                    self._runs.damage.append(damages)
                     for damage in damages:
                         self._add_damage(damage, window)
                     if len(records):
@@ -156,6 +157,7 @@ class _SegmentCheck:
                 raise  # a lost network, for example: no fault of the store, and nothing else can be read
             self._findings.add("log-unreadable", segment.uri, verbatim(str(error)), segment.base)
             self._runs.one(Mark.UNREAD, size=segment.size, offsets=(segment.base, segment.end - 1), file=segment.uri)
+            self._runs.damage.append(Damages.of([Damage(segment.uri, segment.base, segment.end, UNREADABLE)]))
 
     def _add_damage(self, damage: Damage, window: Window) -> None:
         unread_from = self._segment.base + window.not_read_from
@@ -173,8 +175,9 @@ class _SegmentCheck:
         """Check records by themselves, and keep what the comparison needs."""
         source = PaddedBuffer(window.u8, window.arrow)
         for row in np.flatnonzero(wrong(source, records)).tolist():
-            offset = int(records.heads["physical_offset"][row])
-            self._findings.add("log-checksum", self._segment.uri, Said(anomaly_of(source, records, row)), offset)
+            offset, anomaly = int(records.heads["physical_offset"][row]), anomaly_of(source, records, row)
+            self._findings.add("log-checksum", self._segment.uri, Said(anomaly), offset)
+            self._runs.damage.append(Damages.of([Damage(self._segment.uri, offset, offset + int(records.sizes[row]), anomaly)]))
             self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
             self._doubts.append((Mark.CHECKSUM, np.array([offset], np.int64)))
         self._held = self._reader.add(window.u8, records)

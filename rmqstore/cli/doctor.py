@@ -50,7 +50,7 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: boo
     say = partial(_said, language)
     for number, one in enumerate(store.one_by_one()):
         found, is_broken = _diagnosis(asked, one, {"file_reserved_time": file_reserved_time, "for_version": for_version}, language)
-        check = _checked(asked, one, found) if full else None
+        check = _checked(asked, one, found, file_reserved_time) if full else None
         if output.is_json:
             start = None if found.start is None else found.start.to_dict()
             odd = {"findings": list(map(_in_words, found.findings)), "notes": list(map(_in_words, found.notes))}
@@ -82,13 +82,12 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: boo
     return code
 
 
-def _checked(asked: Asked, one: Store, found: Diagnosis) -> Verification:
-    """The check of the whole store. If it is clean, nothing that was not read before speaks against a start."""
-    check = one.verify(**asked.values())
+def _checked(asked: Asked, one: Store, found: Diagnosis, file_reserved_time: int | None) -> Verification:
+    """The check of the whole store. What it finds goes into the answer about a start."""
+    check = one.verify(file_reserved_time=file_reserved_time, **asked.values())
     check.to_table(asked.jobs, bar())
     clear()
-    if found.start is not None and check.is_clean:
-        found.start = found.start.if_rest_is_clean()
+    found.add_check(check)
     return check
 
 

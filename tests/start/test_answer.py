@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support import unstarted as damages
+from support.command_line import run
 from support.golden import Golden
 from support.own_stores import NAMES
 
@@ -19,7 +20,10 @@ from native_reader.start import BETTER_NOT, BUT, NO, SO_FAR, UNKNOWN, YES, Start
 from native_reader.start.lines import LINES, Line, lines_since, span_of
 from native_reader.start.reasons import Harm
 from native_reader.storage.store import Segment
+from native_reader.witness import logged
 from native_reader.writing.records import checkpoint
+
+KEPT = 9_000_000
 
 
 def answer_of(store: Path, version: str | None = None) -> Start:
@@ -151,6 +155,50 @@ def test_damage_before_the_part_that_a_broker_checks_stays(killed: Path, monkeyp
     )
     assert (unread.outcome, unread.unread_before > 0, 0 < unread.share < 100) == (SO_FAR, True, True)
     assert (known.outcome, kinds(known), known.unread_before) == (BETTER_NOT, ["kept damage"], 0)
+
+
+def test_a_check_of_the_whole_store_adds_its_damage_to_the_answer(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`doctor --full` said beside the damage that nothing speaks against a start."""
+    monkeypatch.setattr(recovered, "READ_WHOLE", 0)
+    monkeypatch.setattr(logged, "READ_WHOLE", 0)
+    (killed / "abort").unlink()
+    damages.a_page_of_zeros_in_the_first_segment(killed)
+    damages.a_flipped_bit_in_a_body(killed)
+    store = nr.open(killed)
+    found, check = store.diagnose(file_reserved_time=KEPT), store.verify(file_reserved_time=KEPT)
+    assert found.start is not None
+    assert found.start.is_partial
+    check.to_table()
+    found.add_check(check)
+    scan = store.messages(mode="DROPMALFORMED", verify_crc=True, columns="topic").run()
+    deque(scan, maxlen=0)
+    assert list(check.damage) == list(scan.report.damage)
+    assert not found.start.is_partial
+    assert found.start.after
+    assert {"kept damage", "wrong bodies"} <= set(kinds(found.start))
+    (doctor,) = run("doctor", killed, "--full", "--json", "--file-reserved-time", str(KEPT)).rows
+    assert doctor["start"] == found.start.to_dict()
+
+
+SETTINGS = [
+    ("", 0, True),
+    ("checkCRCOnRecover = false", 0, False),
+    ("commitLogRecoverMaxNum=2", -2, False),
+    ("commitLogRecoverMaxNum=0", 0, True),
+]
+
+
+@pytest.mark.parametrize(("setting", "begins", "cut"), SETTINGS)
+def test_it_checks_what_the_configuration_says(killed: Path, setting: str, begins: int, cut: bool) -> None:
+    damages.no_queues(killed)
+    (killed / "abort").unlink()
+    damages.a_flipped_bit_in_a_body(killed)
+    conf = killed.parent / "broker.conf"
+    conf.write_text(f"storePathRootDir={killed}\n{setting}\n")
+    (files,) = nr.open(killed, broker_conf=str(conf)).stores
+    assert LINES[-1].begins(files) == files.segments[begins].base
+    start = may_start(files, LINES[-1:], files.segments[-1].end, now=0, reserved_hours=72)
+    assert ("cut" in kinds(start)) is cut
 
 
 @pytest.mark.parametrize(

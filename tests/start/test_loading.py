@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.golden import Golden
@@ -89,6 +91,45 @@ def test_what_a_version_refuses(
 def test_offsets_of_light_queues_stop_only_a_broker_that_has_these(store: Path) -> None:
     both_broken("lmqConsumerOffset.json")(store)
     assert [each.cause.kind for each in asked(store, "5.5.0").reasons] == ["light settings"]
+
+
+SETTINGS: list[tuple[str, Callable[[Path], None], list[str], list[str]]] = [
+    ("timerWheelEnable=false", file("timerwheel", bytes(1000)), ["timer wheel"], []),
+    ("timerWheelEnable=false", both_broken("timermetrics"), ["settings"], []),
+    ("enableLmq=true", both_broken("lmqConsumerOffset.json"), ["light settings"], ["settings"]),
+    ("enableLmq=false", both_broken("lmqConsumerOffset.json"), ["light settings"], []),
+    ("enableLmq=true", both_broken("consumerOffset.json"), ["settings"], []),
+    ("mappedFileSizeTimerLog=5200", file(f"timerlog/{0:020}", bytes(5200)), [], []),
+    ("mappedFileSizeTimerLog=5200", file(f"timerlog/{0:020}", bytes(77)), [], ["timer log size"]),
+    ("mappedFileSizeTimerLog=5200", file(f"timerlog/{10400:020}", bytes(77)), ["timer log cut"], ["timer log size"]),
+    ("timerWheelEnable=false", file(f"timerlog/{10400:020}", bytes(77)), ["timer log cut"], []),
+]
+
+
+def test_a_timer_log_of_one_file_that_was_cut(store: Path) -> None:
+    """It was compared with its own size."""
+    (store / "timerlog").mkdir(exist_ok=True)
+    (store / "timerlog" / f"{0:020}").write_bytes(bytes(77))
+    (store / "config" / "timercheck").write_bytes(struct.pack(">4q", 1, 104, 2, 0).ljust(4096, b"\0"))
+    assert [each.cause.kind for each in asked(store, "5.0.0").reasons] == ["timer log cut"]
+    assert [each.cause.kind for each in asked(store, "4.9.7").reasons] == []
+
+
+@pytest.mark.parametrize(("setting", "damage", "without", "expected"), SETTINGS)
+def test_it_goes_by_what_the_configuration_loads(
+    store: Path, setting: str, damage: Callable[[Path], None], without: list[str], expected: list[str]
+) -> None:
+    damage(store)
+    conf = store.parent / "broker.conf"
+    conf.write_text(f"storePathRootDir={store}\nfileReservedTime=9000000\n{setting}\n")
+
+    def found(**given: Any) -> list[str]:
+        start = nr.open(store, **given).diagnose(file_reserved_time=9_000_000, for_version="5.5.0").start
+        assert start is not None
+        return [each.cause.kind for each in start.reasons]
+
+    assert found() == without
+    assert found(broker_conf=str(conf)) == expected
 
 
 def test_a_store_on_which_only_some_versions_start(store: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from random import Random
@@ -13,7 +15,7 @@ import pytest
 from support.plain_broker import Broker
 
 import native_reader as nr
-from native_reader.start import may_start
+from native_reader.start import BETTER_NOT, may_start
 from native_reader.start.after import After
 from native_reader.start.lines import LINES, Line, line_of, lines_since, span_of
 from native_reader.testing.spec import StoreSpec
@@ -92,26 +94,39 @@ DAMAGES: list[Callable[[Random, Path], object]] = [
 ]
 
 
-def result_of(store: Path, line: Line) -> tuple[int, dict[tuple[str, int], tuple[int, int, int]]] | None:
+Result = tuple[int, dict[tuple[str, int], tuple[int, int, int]]]
+
+
+def result_of(store: Path, line: Line) -> list[Result] | None:
     (files,) = nr.open(store).stores
     end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
-    after = dict(may_start(files, [line], end, now=0, reserved_hours=72).after)
-    return None if line not in after else of(after[line])
+    after = dict(may_start(files, [line], end, now=0, reserved_hours=72).after).get(line)
+    if after is None:
+        return None
+    assert after.second is not None
+    return [of(each) for each in (after, after.second)]
 
 
-def of(after: After) -> tuple[int, dict[tuple[str, int], tuple[int, int, int]]]:
+def of(after: After) -> Result:
     return after.cut, {(each.topic, each.queue_id): (each.served, each.moved, each.deleted) for each in after.queues}
 
 
-def expected_of(store: Path, line: Line) -> tuple[int, dict[tuple[str, int], tuple[int, int, int]]]:
+def expected_of(store: Path, line: Line) -> Iterator[Result]:
+    """After each of two starts."""
     (files,) = nr.open(store).stores
     broker = Broker(store, QUEUE_FILE)
-    for queue in broker.queues.values():
-        queue.recover()
-    begins = line.begins(files, broker.reached())
-    broker = Broker(store, QUEUE_FILE)
     settings = {"truncates_always": line.truncates_always, "truncates_killed": line.truncates_killed}
-    cut = broker.start(begins, line.requeues.value, **settings)
+    for begin in (line.begins, line.stopped):
+        seen = deepcopy(broker)
+        for queue in seen.queues.values():
+            queue.recover()
+        segments = tuple(segment for segment in files.segments if segment.base in broker.segments)
+        cut = broker.start(begin(replace(files, segments=segments), seen.reached()), line.requeues.value, **settings)
+        yield served_by(broker, store, cut)
+        broker.stop(cut)
+
+
+def served_by(broker: Broker, store: Path, cut: int) -> Result:
     columns = ("topic", "queue_id", "queue_offset", "physical_offset", "kind")
     scan = nr.open(store).messages(mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, columns=columns)
     served = {place: broker.pulled(place, cut) for place in broker.queues}
@@ -137,14 +152,36 @@ def check(whole: Path, folder: Path, seed: int) -> None:
             damage(random, store)
     for line in LINES:
         if (found := result_of(store, line)) is not None:
-            expected = expected_of(store, line)
-            differ = {place for place in found[1].keys() | expected[1].keys() if found[1].get(place) != expected[1].get(place)}
-            assert (found[0], differ) == (expected[0], set()), (seed, span_of([line]))
+            for number, (own, expected) in enumerate(zip(found, expected_of(store, line), strict=True)):
+                differ = {place for place in own[1].keys() | expected[1].keys() if own[1].get(place) != expected[1].get(place)}
+                assert (own[0], differ) == (expected[0], set()), (seed, span_of([line]), number)
 
 
 @pytest.mark.parametrize("seed", [8, 10, 31, 41, 45, 56, 75])
 def test_as_a_plain_broker(whole: Path, tmp_path: Path, seed: int) -> None:
     check(whole, tmp_path, seed)
+
+
+def test_a_second_start_can_delete_what_the_first_kept(whole: Path, tmp_path: Path) -> None:
+    """The first one removes an empty last segment, so the third-last is another one afterwards."""
+    store = tmp_path / "store"
+    shutil.copytree(whole, store)
+    (store / "abort").unlink(missing_ok=True)
+    segments = sorted(path for path in (store / "commitlog").iterdir() if any(path.read_bytes()[:8]))
+    (store / "commitlog" / f"{int(segments[-1].name) + SEGMENT:020}").write_bytes(bytes(SEGMENT))
+    content = segments[-3].read_bytes()
+    segments[-3].write_bytes(content[:5000] + bytes(600) + content[5600:])
+    line = line_of("4.9.7")
+    assert result_of(store, line) == list(expected_of(store, line))
+    end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
+    (files,) = nr.open(store).stores
+    start = may_start(files, [line, LINES[-1]], end, now=0, reserved_hours=72)
+    (told,) = (each for each in start.reasons if each.cause.kind == "second fewer")
+    assert (start.outcome, told.lines) == (BETTER_NOT, (line,))
+    first, newest = start.to_dict()["after"]
+    assert first["log_end"] == end > first["second"]["log_end"] == dict(told.cause.values)["offset"]
+    assert first["served"] - first["second"]["served"] == dict(told.cause.values)["messages"] == first["second"]["deleted"]
+    assert newest["second"] == {name: value for name, value in newest.items() if name not in ("versions", "second")}
 
 
 @pytest.mark.long

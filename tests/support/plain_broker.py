@@ -122,6 +122,10 @@ class Broker:
                     self.put(record)
         return end
 
+    def stop(self, end: int) -> None:
+        """It leaves no files after the end of the log."""
+        self.segments, self.killed = {base: data for base, data in self.segments.items() if base <= end}, False
+
     def reached(self) -> int:
         return max((queue.reached for queue in self.queues.values()), default=-1)
 

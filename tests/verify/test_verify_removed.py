@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from support.command_line import run
 from support.stores import Files, on_disk
 from support.verified import healthy
 
 import native_reader as nr
 from native_reader.account.states import Mark
+from native_reader.verify.findings import FirstFindings
 
 WRITTEN = 1_700_000_000_000
 
@@ -41,6 +43,20 @@ def test_the_retention_is_that_of_the_broker(tmp_path: Path, hours: int | None) 
     assert has_removed(nr.open(store)) is True
     conf.write_text(f"storePathRootDir={store}\nmappedFileSizeCommitLog=2048\nmappedFileSizeConsumeQueue=4000\n{conf.read_text()}")
     assert has_removed(nr.open(store, broker_conf=str(conf))) is (hours != 0)
+
+
+@pytest.mark.parametrize("hours", [72, 0])
+def test_the_retention_that_is_asked_for_reaches_the_check(tmp_path: Path, hours: int) -> None:
+    """`doctor --full` and `report --verify` gave it to their answer about a start only."""
+    _, files = healthy()
+    store = on_disk(tmp_path, without(files, f"commitlog/{0:020}")) / "store"
+    (doctor,) = run("doctor", store, "--full", "--json", "--file-reserved-time", str(hours)).rows
+    check = nr.open(store).verify(file_reserved_time=hours)
+    codes = {row["code"] for row in check.to_table().to_pylist()}
+    reported = nr.open(store).report(verify=True, file_reserved_time=hours).findings
+    assert isinstance(reported, FirstFindings)
+    is_told = any(row["code"] == "log-removed" for row in reported.rows)
+    assert ("log-removed" in codes, "lost" in doctor["states"], is_told) == (hours != 0,) * 3
 
 
 @pytest.mark.parametrize("days", [0, 4])
