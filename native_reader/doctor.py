@@ -85,7 +85,7 @@ class Diagnosis:
         return [each.text() for each in self.harmless]
 
     def lines(self, time: Time, language: str = ENGLISH) -> Iterator[tuple[str, str]]:
-        """Write the diagnosis for people: a label and a text for each line.
+        """Write the diagnosis for people: a label and a text for each line. First which store it is, then what may be a loss.
 
         Args:
             time: How a time is written.
@@ -99,12 +99,18 @@ class Diagnosis:
         Args:
             time: How a time is written.
         """
+        facts = list(self._facts(time))
+        named = int(STORE in self.facts)
+        yield from facts[:named]
+        yield from ((Said("label finding"), said) for said in self.losses)
+        yield from facts[named:]
+        yield from ((Said("label note"), said) for said in self.harmless)
+
+    def _facts(self, time: Time) -> Iterator[tuple[Said, Said]]:
         for part, (label, write) in WRITERS.items():
             if part in self.facts:
                 labels = Said(f"label {label}"), Said("label version")
                 yield from zip(labels, write(self.facts[part], self.words.get(part, []), time), strict=False)
-        yield from ((Said("label finding"), said) for said in self.losses)
-        yield from ((Said("label note"), said) for said in self.harmless)
 
 
 def diagnose(
