@@ -14,6 +14,7 @@ from native_reader.arrivals import newest
 from native_reader.broker.config_files import damaged_files, has_file, is_newest_read, is_unread
 from native_reader.broker.consumer_offsets import has_offsets
 from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
+from native_reader.broker.missing_settings import OFFSETS, TOPICS, missing_settings
 from native_reader.broker.tier import tier_of
 from native_reader.broker.unread import DATABASE, FAILED, FORBIDDEN, PACKED, Unread, unread_parts
 from native_reader.broker.versions import oldest_version
@@ -322,8 +323,9 @@ class _Examination:
         if config is None:
             self._found.harmless.append(say("no config"))
         elif not (has_file(config, "topics.json") or has_settings(config)):
-            self._found.harmless.append(say("no topics", config=config))
-        elif not has_offsets(config):
+            gone = missing_settings(config, lambda: {each.queue.topic for each in self._found.samples or () if each.end})
+            (self._found.losses if TOPICS in gone else self._found.harmless).append(say("no topics", config=config))
+        elif not has_offsets(config) and OFFSETS not in missing_settings(config, tuple):
             self._found.harmless.append(say("no consumer offsets", config=config))
         return {"directory": self._files.config}
 
