@@ -15,6 +15,7 @@ from native_reader.arrivals import newest
 from native_reader.broker.config_files import damaged_files, has_file, is_newest_read, is_unread
 from native_reader.broker.consumer_offsets import has_offsets
 from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
+from native_reader.broker.missing_settings import OFFSETS, TOPICS, missing_settings
 from native_reader.broker.tier import tier_of
 from native_reader.broker.unread import DATABASE, FAILED, FORBIDDEN, PACKED, Unread, unread_parts
 from native_reader.broker.versions import oldest_version
@@ -98,7 +99,7 @@ class Diagnosis:
         return [each.text() for each in self.harmless]
 
     def lines(self, time: Time, language: str = ENGLISH) -> Iterator[tuple[str, str]]:
-        """Write the diagnosis for people: a label and a text for each line.
+        """Write the diagnosis for people: a label and a text for each line. First which store it is, then what may be a loss.
 
         Args:
             time: How a time is written.
@@ -112,12 +113,18 @@ class Diagnosis:
         Args:
             time: How a time is written.
         """
+        facts = list(self._facts(time))
+        named = int(STORE in self.facts)
+        yield from facts[:named]
+        yield from ((Said("label finding"), said) for said in self.losses)
+        yield from facts[named:]
+        yield from ((Said("label note"), said) for said in self.harmless)
+
+    def _facts(self, time: Time) -> Iterator[tuple[Said, Said]]:
         for part, (label, write) in WRITERS.items():
             if part in self.facts:
                 labels = Said(f"label {label}"), Said("label version")
                 yield from zip(labels, write(self.facts[part], self.words.get(part, []), time), strict=False)
-        yield from ((Said("label finding"), said) for said in self.losses)
-        yield from ((Said("label note"), said) for said in self.harmless)
 
 
 def diagnose(
@@ -330,8 +337,9 @@ class _Examination:
         if config is None:
             self._found.harmless.append(say("no config"))
         elif not (has_file(config, "topics.json") or has_settings(config)):
-            self._found.harmless.append(say("no topics", config=config))
-        elif not has_offsets(config):
+            gone = missing_settings(config, lambda: {each.queue.topic for each in self._found.samples or () if each.end})
+            (self._found.losses if TOPICS in gone else self._found.harmless).append(say("no topics", config=config))
+        elif not has_offsets(config) and OFFSETS not in missing_settings(config, tuple):
             self._found.harmless.append(say("no consumer offsets", config=config))
         return {"directory": self._files.config}
 

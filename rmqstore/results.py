@@ -49,6 +49,8 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     yield from _of_others(plan)
     if any(doubt.is_kept for doubt in plan.doubts.values()):
         yield _warning(Said("doubtful kept on disk"))
+    for each in plan.said_of_settings:
+        yield _warning(each)
     if plan.placeholders:
         yield _warning(say("replaced", messages=plan.placeholders))
     if done.page is None or done.start is None or done.account is None:

@@ -130,6 +130,13 @@ impl Marker {
     }
 }
 
+/// Whether a body begins as a zlib stream: no preset dictionary, which no client sets, and a valid first block.
+#[inline(always)]
+fn begins_zlib(body: &[u8]) -> bool {
+    let is_header = body[0] & 0x8F == 8 && body[1] & 0x20 == 0 && u16::from_be_bytes([body[0], body[1]]) % 31 == 0;
+    is_header && body[2] & 6 != 6
+}
+
 /// Whether the flags of a record tell the truth about its body, as far as the magic of a codec shows it.
 #[inline(always)]
 fn body_doubt(bytes: &[u8], place: &Place) -> i32 {
@@ -141,7 +148,7 @@ fn body_doubt(bytes: &[u8], place: &Place) -> i32 {
     let body = bytes.get(begin..end).unwrap_or_default();
     let begins = body.len() > 4
         && match kind {
-            0 | 3 => (body[0] & 0x0F == 8 && u16::from_be_bytes([body[0], body[1]]) % 31 == 0) || body.starts_with(&[0x1F, 0x8B]),
+            0 | 3 => begins_zlib(body) || body.starts_with(&[0x1F, 0x8B, 8]),
             1 => body.starts_with(&[0x04, 0x22, 0x4D, 0x18]),
             2 => body.starts_with(&[0x28, 0xB5, 0x2F, 0xFD]),
             _ => false,

@@ -124,7 +124,15 @@ def damaged_files(directory: str | None) -> Iterator[tuple[str, Said]]:
         uri = f"{directory}/{name}"
         if found and (problem := found.get(uri, _MISSING)) is not None:
             is_whole = found.get(f"{uri}{BACKUP}", _MISSING) is None
-            yield uri, problem if is_unread(problem) else say("with backup" if is_whole else "without backup", name=name, problem=problem)
+            if is_unread(problem) or is_whole:
+                yield uri, problem if is_unread(problem) else say("with backup", name=name, problem=problem)
+            else:
+                yield uri, without(name, say("without backup", name=name, problem=problem))
+
+
+def without(name: str, said: Said) -> Said:
+    """A sentence about a file of the broker's settings that is lost, and what a broker without it does."""
+    return say("sentences", first=said, second=Said(f"without {name}"))
 
 
 def is_unread(problem: Said) -> bool:

@@ -27,6 +27,7 @@ from native_reader.compare.lacking import (
     by_offset,
     steps,
 )
+from native_reader.compare.states import StatesOf, with_states
 from native_reader.errors import UseError
 from native_reader.frames.lazy import Lazy
 from native_reader.lazy import Scan, TableScan, Verification
@@ -90,9 +91,10 @@ class Diff(Lazy):
         scans = [self._scan(store, READ if self._heads else READ_WHOLE) for store in self._stores]
         self._spans = [Span(store.min_offset, _end_of(scan)) for store, scan in zip(self._stores, scans, strict=True)]
         overlap = Overlap.of(steps(scans[0].schema, *_read(scans, jobs, progress)))
+        states = [(StatesOf(account, of_other=False), StatesOf(account, of_other=True)) for account in self._accounts]
         for batch in self._lacking(overlap, jobs, progress):
             self._counts.update(zip(batch["only_in"].to_pylist(), batch["difference"].to_pylist(), strict=True))
-            yield batch
+            yield with_states(batch, states) if states else batch
         self._overlap = overlap
 
     def _account(self, store: StoreFiles, jobs: int, progress: Watch) -> Account:

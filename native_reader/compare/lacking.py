@@ -111,6 +111,8 @@ NAMES = "a", "b"
 COLUMNS = {
     "only_in": ColumnSpec(pa.string(), "`a` or `b`: which of the two stores has the message"),
     "difference": ColumnSpec(pa.string(), "`older`, `newer`, `missing`, `changed` or `parted`"),
+    "state": ColumnSpec(pa.string(), "its state in that store, as `account` has it; null if only heads are compared"),
+    "other_state": ColumnSpec(pa.string(), "the state in the other store of what has its queue offset; null if nothing shows any there"),
     "physical_offset": ColumnSpec(pa.int64(), "the offset of its record in the log"),
     "inner_index": ColumnSpec(pa.int32(), "the index in an inner batch; null outside an inner batch"),
     "topic": ColumnSpec(pa.string(), "the topic that stores it"),
@@ -184,6 +186,7 @@ def _keyed(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
 
 def _rows(side: int, lacking: pa.Table, kinds: pa.Array) -> Iterator[pa.RecordBatch]:
     columns = {"only_in": pa.repeat(NAMES[side], len(lacking)), "difference": kinds}
+    columns |= dict.fromkeys(("state", "other_state"), pa.nulls(len(lacking), pa.string()))
     columns |= {name: lacking[name].cast(SCHEMA.field(name).type) for name in SCHEMA.names if name not in columns}
     yield from pa.table(columns, schema=SCHEMA).combine_chunks().to_batches()
 

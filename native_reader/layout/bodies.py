@@ -57,12 +57,12 @@ def packed_as_plain(u8: Bytes, records: Records) -> Index:
 
 
 def _begin_packed(u8: Bytes, records: Records, rows: Index) -> Mask:
-    """Whether each body begins with the magic of its codec."""
+    """Whether each body begins as its codec does. Of zlib: no preset dictionary, which no client sets, and a valid first block."""
     at, kind = records.body_at[rows], records.heads["sys_flag"][rows] >> 8 & 7
     first, second, third, fourth = (u8[np.minimum(at + place, len(u8) - 1)].astype(np.int64) for place in range(_MAGIC))
     magic = first | second << 8 | third << 16 | fourth << 24
-    zlib = (first & 0x0F == 8) & ((first << 8 | second) % 31 == 0)
-    zlib |= (first == 0x1F) & (second == 0x8B)
+    zlib = (first & 0x8F == 8) & (second & 0x20 == 0) & ((first << 8 | second) % 31 == 0) & (third & 6 != 6)
+    zlib |= (first == 0x1F) & (second == 0x8B) & (third == 8)
     begins = np.select([(kind == 0) | (kind == 3), kind == 1, kind == 2], [zlib, magic == _LZ4, magic == _ZSTD], False)
     packed: Mask = begins & (records.body_size[rows] > _MAGIC)
     return packed

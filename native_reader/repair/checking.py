@@ -23,7 +23,7 @@ _STAYS = (
     *("part-not-read", "queue-of-batches", "database-unreadable", "database-ends-early"),
 )
 """Codes of what no repair changes."""
-COPIED = (*_STAYS, "queue-missing", "config-damaged", "key-not-covered", "index-time", "queue-file")
+COPIED = (*_STAYS, "queue-missing", "config-damaged", "config-missing", "key-not-covered", "index-time", "queue-file")
 """Codes of what a repair copies as it is, unless it makes the file again."""
 
 

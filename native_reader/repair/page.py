@@ -9,10 +9,12 @@ import numpy as np
 
 from native_reader.account.account import COLUMNS, Account, merged
 from native_reader.account.states import STATES, Mark, why
+from native_reader.broker.config_files import without
 from native_reader.layout.kinds import OP_TOPIC
 from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
+from native_reader.repair.settings import NOT_MADE
 from native_reader.rescue.page import faults_of
 from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import Start, question, said_of
@@ -57,6 +59,7 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str] = (), start: Start | None
         "left_out": dict(plan.dropped),
         "renamed": dict(plan.renamed),
         "queues_made_again": dict(plan.remade),
+        "queue_files_made_again": dict(plan.queue_files),
         "settings": dict(plan.mended),
         "checkpoint_ahead_ms": plan.checkpoint_ahead,
         "flaws": list(plan.flaws),
@@ -180,6 +183,10 @@ def _result(plan: RepairPlan) -> Iterator[Result]:
         if topics:
             names = [say("topic with count", topic=topic, count=count) for topic, count in sorted(topics.items())]
             yield result(kind, say(kind, topics=joined("commas", names)))
+    if files := plan.queue_files:
+        names = [say("topic with count", topic=name, count=count) for name, count in list(files.items())[:_MOST_RANGES]]
+        first, more = joined("commas", names), len(files) - _MOST_RANGES
+        yield result("queue files", say("queue files", files=say("more offsets", first=first, count=more) if more > 0 else first))
     yield from _of_other_files(plan)
     if plan.is_whole:
         yield result("lost", Said("nothing lost"))
@@ -220,7 +227,8 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
     if plan.flaws:
         yield result("flaws", say("flaws", codes=joined("commas", [verbatim(code) for code in plan.flaws])))
     for name, what in sorted(plan.mended.items()):
-        yield result("settings", say(f"settings {what}", file=name))
+        said = say(f"settings {what}", file=name)
+        yield result("settings", without(name, said) if what in NOT_MADE else said)
     for loose in plan.filling.ignored:
         topic, queue = plan.lost.queues[loose.queue]
         yield result("passed", say("passed", topic=topic, queue=queue, committed=loose.stop, end=loose.first))

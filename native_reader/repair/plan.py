@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from native_reader.account.account import Account
 from native_reader.account.states import AS_WANTED, UNREACHABLE, Mark, why
+from native_reader.broker.config_files import without
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.progress import checkpoint_of
 from native_reader.broker.settings import Topics
@@ -38,8 +39,9 @@ from native_reader.repair.others import MOST_OFFSET, Filled, filled_from, withou
 from native_reader.repair.records import CRCS, Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import is_controlled, refuse_foreign, refuse_kinds, refuse_topics
-from native_reader.repair.settings import EXTRACTED, OLDER, mended_settings
+from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_settings
 from native_reader.repair.survey import WANTED, Decided, Run, Survey, Survivors
+from native_reader.sentences import Said, say
 from native_reader.sides.index import index_files
 from native_reader.start import Start, answer_for
 from native_reader.storage.filled import own_uri
@@ -119,6 +121,25 @@ class RepairPlan:
     def start(self) -> Start:
         """Whether a broker may be started on the damaged store."""
         return self.starting.result()
+
+    @property
+    def said_of_settings(self) -> Iterator[Said]:
+        """Which files of settings the new store does not have, or has from its queues."""
+        for name, what in sorted(self.mended.items()):
+            if what in NOT_MADE:
+                yield without(name, say("new store without", file=name))
+            elif what != OLDER:
+                yield say("new topics", file=name)
+
+    @property
+    def queue_files(self) -> Mapping[str, int]:
+        """The files of queues that lack entries for messages of the log, or have others instead: how many are made again of each."""
+        queues = sorted(self.survey.queues.items())
+        return {
+            f"{topic}/{queue_id}/{number * self.units * QUEUE_ENTRY.itemsize:020}": count
+            for (topic, queue_id), queue in queues
+            for number, count in sorted(queue.replaced.items())
+        }
 
     @property
     def is_whole(self) -> bool:
@@ -293,17 +314,18 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
     done = RepairPlan(
         files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end, settings),
         dict(sorted(survey.doubts.items())), dropped, remade, tuple(groups), is_stale and not clears, _was_stopped(files),
-        index_shape(files, settings.sizes), settings.choices, _mended(files, old, settings.choices), ahead,
+        index_shape(files, settings.sizes), settings.choices, _mended(files, old, survey, settings.choices), ahead,
         check.account, () if settings.choices.topics else check.copied,
     )  # fmt: skip
     return done if done.changes or settings.choices.topics else replace(done, flaws=check.flaws)
 
 
-def _mended(files: StoreFiles, old: OldQueues, choices: Choices) -> Mapping[str, str]:
+def _mended(files: StoreFiles, old: OldQueues, survey: Survey, choices: Choices) -> Mapping[str, str]:
     """See `mended_settings`. An extract has only the settings of its topics and of groups."""
+    with_entries = {topic for (topic, _), queue in survey.queues.items() if queue.runs}
     if not choices.topics:
-        return mended_settings(files.config, {topic for topic, _ in old.all}, is_copied=True)
-    found = mended_settings(files.config, choices.topics, is_copied=False)
+        return mended_settings(files.config, {topic for topic, _ in old.all}, with_entries)
+    found = mended_settings(files.config, choices.topics, with_entries)
     return {name: what for name, what in found.items() if name in EXTRACTED}
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from native_reader.broker.config_files import BACKUP, Settings, settings_files
 from native_reader.broker.databases import has_settings
+from native_reader.broker.missing_settings import missing_settings
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.repair import disk
 from native_reader.storage.local import local_path
 
-OLDER, DERIVED, OTHER, LEFT_OUT, LOST = "older", "derived", "other", "left out", "lost"
+OLDER, DERIVED, OTHER, LEFT_OUT, LOST, MISSING = "older", "derived", "other", "left out", "lost", "missing"
+NOT_MADE = LEFT_OUT, LOST, MISSING
 """The backup takes the place of a file; it is made from the queues, because it is damaged, or of another broker; it is left out, because
-its backup is damaged, too, or because it has none.
+its backup is damaged, too, or because it has none; it is missing, and other files show that it was there. NOT_MADE: what the new store
+does not have.
 """
 _TOPICS = "topics.json"
 EXTRACTED = {_TOPICS: "topicConfigTable", "subscriptionGroup.json": "subscriptionGroupTable"} | dict.fromkeys(
@@ -23,18 +26,19 @@ EXTRACTED = {_TOPICS: "topicConfigTable", "subscriptionGroup.json": "subscriptio
 """The files of an extract, and the object that each has in any case."""
 
 
-def mended_settings(config: str | None, topics: Iterable[str], *, is_copied: bool) -> Mapping[str, str]:
+def mended_settings(config: str | None, topics: Iterable[str], with_entries: Collection[str]) -> Mapping[str, str]:
     """By name of a file that a broker does not load, or that has none of these topics: what takes its place.
 
-    `is_copied`: whether files without a backup are copied as they are. An extract has only a part of each file.
+    `with_entries`: the topics with messages in queues.
     """
     if config is None or has_settings(config):
         return {}
     states = dict(settings_files(config))
     found = {name: OLDER for name, state in states.items() if state is Settings.OLD}
     found |= {name: LEFT_OUT for name, state in states.items() if state is Settings.REFUSED}
-    found |= {name: LOST for name, state in states.items() if state is Settings.LOST and not is_copied}
-    if states.get(_TOPICS) in (Settings.REFUSED, Settings.LOST):
+    found |= {name: LOST for name, state in states.items() if state is Settings.LOST}
+    found |= dict.fromkeys(missing_settings(config, lambda: with_entries), MISSING)
+    if found.get(_TOPICS) in NOT_MADE:
         found[_TOPICS] = DERIVED
     own = {topic for topic in topics if kind_of_topic(topic) not in SYSTEM_KINDS}
     if own and _TOPICS in states and found.get(_TOPICS) != DERIVED and own.isdisjoint(Topics(config).names()):

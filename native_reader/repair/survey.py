@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -122,11 +123,14 @@ class Survivors:
     wanted: list[NDArray[np.void]] = field(default_factory=list)
     lacking: int = 0
     """How many entries must be written: those of `wanted`, if they are in memory."""
+    replaced: Counter[int] = field(default_factory=Counter)
+    """How many of them are before the end of the old queue, by the number of their file: there, that names others, or nothing."""
 
     def keep_from(self, run: int) -> None:
         """Forget the messages before a run."""
         begin = self.runs[run].begin if run else -1
         self.runs = self.runs[run:]
+        self.replaced.clear()
         self.wanted = [each[each["entry"]["offset"] >= begin] for each in self.wanted]
 
 
@@ -255,6 +259,7 @@ class Survey:
             differing = np.flatnonzero(wanted >= 0 if self._topics else wanted > 0)
             if len(differing):
                 self._note_wanted(key, queue, _entries(run.where(differing)))
+                self._note_replaced(queue, first + differing)
         return is_doubtful
 
     def _note_wanted(self, key: tuple[str, int], queue: Survivors, entries: NDArray[np.void]) -> None:
@@ -268,6 +273,12 @@ class Survey:
         else:
             for each in self.queues.values():
                 each.wanted.clear()
+
+    def _note_replaced(self, queue: Survivors, slots: Numbers) -> None:
+        """Note which files of a queue do not have the entries of these messages. What is after its end, a broker adds itself."""
+        if queue.before is not None and not self._topics:
+            numbers, counts = np.unique(slots[slots < queue.before.stop] // self._old.units, return_counts=True)
+            queue.replaced.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
 
     @property
     def lacks_many(self) -> bool:

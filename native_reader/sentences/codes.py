@@ -302,6 +302,10 @@ CODES = {
         ("a configuration file is empty, truncated, not JSON, or lacks its table", "配置文件为空、被截断、不是 JSON，或缺少其中的表"),
         ("a broker then uses its .bak, if that is whole", "如果 .bak 完整，broker 会使用它"),
     ),
+    "config-missing": (
+        ("a configuration file is missing, although other files show that it was there", "配置文件缺失，而其他文件表明它曾存在"),
+        ("restore it from a backup or a slave before a broker starts", "在启动 broker 之前用备份或从节点中的文件恢复"),
+    ),
     "config-not-checked": (
         ("the configuration is in RocksDB, which is not read without the extra", "配置在 RocksDB 中，未安装扩展，因此未读取"),
         ("install the extra `rocksdb`", "安装 `rocksdb` 扩展"),

@@ -260,10 +260,6 @@ DOCTOR = {
         ),
         "消费组的位点超过了 {queues:,} 个队列的末尾（{names}）：其中至少 {messages:,} 条消息已丢失，或位点属于另一个 broker",
     ),
-    "witness no offsets": (
-        "{config} has {others}, but no consumerOffset.json and no .bak of it: the positions of all groups are lost",
-        "{config} 中有 {others}，但没有 consumerOffset.json 及其 .bak：所有消费组的位点都丢失了",
-    ),
     "witness foreign index": (
         (
             "{file} is the index of another log, or damaged: the records that its first and last entry name, at offsets {offset:,} and "

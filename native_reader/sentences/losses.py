@@ -184,6 +184,38 @@ LOSSES = {
     "other value": ("{value}", " {value}"),
     "with backup": ("{name}: {problem}; its .bak can be read", "{name} {problem}；其 .bak 可读"),
     "without backup": ("{name}: {problem}; it has no readable .bak", "{name} {problem}；没有可读的 .bak"),
+    "file gone": (
+        "{name} and its .bak are missing, although other files show that the broker had it",
+        "{name} 及其 .bak 都缺失，而其他文件表明 broker 曾有该文件",
+    ),
+    # What a broker without a file of settings does
+    "without topics.json": (
+        "A broker knows no topic, until each is made again with as many queues as it had",
+        "broker 不认识任何 topic，直到按原有队列数重新创建",
+    ),
+    "without consumerOffset.json": (
+        "The positions of all groups are lost: they consume from where they are set to begin, and skip messages or get them again",
+        "所有消费组的位点都丢失了：它们会从各自设定的起点开始消费，可能跳过消息或重复消费",
+    ),
+    "without lmqConsumerOffset.json": (
+        "With enableLmq=true, the positions of all groups are lost, or those in light queues",
+        "如果 enableLmq=true，所有消费组或轻量队列的位点都丢失了",
+    ),
+    "without subscriptionGroup.json": (
+        (
+            "The settings of groups are lost: a broker makes groups with default settings, or refuses them with "
+            "autoCreateSubscriptionGroup=false"
+        ),
+        "消费组的配置都丢失了：broker 会以默认配置创建消费组；如果 autoCreateSubscriptionGroup=false，则拒绝它们",
+    ),
+    "without delayOffset.json": (
+        "A broker delivers again each delayed message that it still has in the log",
+        "broker 会再次投递日志中仍有的每条延时消息",
+    ),
+    "without consumerFilter.json": (
+        "Filters in SQL are lost until their consumers connect again",
+        "SQL 过滤条件会丢失，直到相应的消费者重新连接",
+    ),
     # The kinds of messages, whose names are English words. `prepared` and `rollback` are of 4.0 to 4.2, in the topic itself
     "kind prepared": ("prepared", "prepared（旧版半事务消息）"),
     "kind rollback": ("rollback", "rollback（旧版事务回滚）"),

@@ -124,6 +124,14 @@ REPAIR = {
         "the files of their queues are missing, and `topics.json` has these topics. Messages made from the log: {topics}.",
         "这些 topic 的队列文件缺失，但 `topics.json` 中有这些 topic。由日志重建的消息数：{topics}。",
     ),
+    "result queue files": ("Queue files:", "队列文件："),
+    "queue files": (
+        (
+            "not copied as they are, because they lack entries for messages of the log, or name other records in their place: they are "
+            "of another queue, or damaged. Entries made again from the log: {files}."
+        ),
+        ("以下文件没有原样复制：它们缺少日志中消息的条目，或其位置上指向其他记录，即属于另一个队列或已损坏。由日志重建的条目数：{files}。"),
+    ),
     "the new store": ("the new store", "新的存储"),
     "result before": ("Before the log:", "commitlog 之前："),
     "removed before": (
@@ -177,11 +185,12 @@ REPAIR = {
     ),
     "settings derived": (
         (
-            "`{file}` and its backup are damaged. Made from the queues: each topic can be read and written, and has as many queues "
-            "as there are here. Check types, permissions and numbers of queues before you reconnect clients, or restore it from a backup."
+            "`{file}` and its backup are missing or damaged. Made from the queues: each topic can be read and written, and has as "
+            "many queues as there are here. Check types, permissions and numbers of queues before you reconnect clients, or restore it "
+            "from a backup."
         ),
         (
-            "`{file}` 及其备份已损坏，已由队列生成：每个 topic 可读可写，队列数与这里的相同。恢复客户端连接之前，"
+            "`{file}` 及其备份缺失或已损坏，已由队列生成：每个 topic 可读可写，队列数与这里的相同。恢复客户端连接之前，"
             "请检查类型、权限和队列数，或用备份恢复该文件。"
         ),
     ),
@@ -197,12 +206,16 @@ REPAIR = {
         ),
     ),
     "settings left out": (
-        "`{file}` and its backup are damaged, and are not in the new store: a broker would not start. Restore them from a backup.",
-        "`{file}` 及其备份已损坏，未放入新的存储，否则 broker 无法启动。请用备份恢复。",
+        "`{file}` and its backup are damaged, and are not in the new store: a broker would not start. Restore them from a backup",
+        "`{file}` 及其备份已损坏，未放入新的存储，否则 broker 无法启动。请用备份恢复",
     ),
     "settings lost": (
-        "`{file}` is damaged and has no backup. It is not in the new store. Restore it from a backup.",
-        "`{file}` 已损坏且没有备份，未放入新的存储。请用备份恢复。",
+        "`{file}` is damaged and has no backup. It is not in the new store. Restore it from a backup",
+        "`{file}` 已损坏且没有备份，未放入新的存储。请用备份恢复",
+    ),
+    "settings missing": (
+        "`{file}` and its backup are missing, although other files show that the broker had it. Restore it from a backup",
+        "`{file}` 及其备份缺失，而其他文件表明 broker 曾有该文件。请用备份恢复",
     ),
     "result passed": ("Group after the end:", "超出末尾的消费组："),
     "passed": (

@@ -52,6 +52,14 @@ RESULTS = {
         "doubtful messages are kept as on the disk, with their queue entries; the page names them",
         "存疑的消息连同其队列条目按磁盘上的内容保留；报告中列出了它们",
     ),
+    "new store without": (
+        "{file} is missing or damaged, and is not in the new store",
+        "{file} 缺失或已损坏，新的存储中没有该文件",
+    ),
+    "new topics": (
+        "{file} is missing, damaged or of another broker, and is made from the queues: check types, permissions and numbers of queues",
+        "{file} 缺失、已损坏或属于另一个 broker，由队列重新生成：请检查类型、权限和队列数",
+    ),
     "only planned": ("this is the plan: nothing was written", "这是计划：没有写入任何内容"),
     "new store does not start": (
         "the new store was written and checked, but a broker does not start on it; see {page}",

@@ -241,6 +241,14 @@ START = {
         "consumerOffset.json is missing: consumers would begin where they are set to begin without a position",
         "缺少 consumerOffset.json：消费者会按没有位点时的设置开始消费",
     ),
+    "start no groups": (
+        "subscriptionGroup.json is missing: it would make groups again with default settings, or refuse them",
+        "缺少 subscriptionGroup.json：它会以默认配置重新创建消费组，或拒绝它们",
+    ),
+    "start no delays": (
+        "delayOffset.json is missing: it would deliver delayed messages again that are still in the log",
+        "缺少 delayOffset.json：它会再次投递日志中仍有的延时消息",
+    ),
     "start expired": (
         (
             "at its next cleaning (deleteWhen, 04:00 by default), it deletes {segments:,} {segments:segment|segments} ({size}) "

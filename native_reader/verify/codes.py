@@ -85,6 +85,7 @@ CODES = {
     "database-unreadable": ERROR,
     "database-ends-early": ERROR,
     "config-damaged": WARNING,
+    "config-missing": WARNING,
     "config-not-checked": NOTE,
     "offset-after-queue": WARNING,
 }

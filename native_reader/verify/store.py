@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from native_reader.account.runs import Runs
 from native_reader.account.states import Mark
-from native_reader.broker.config_files import damaged_files, is_unread
+from native_reader.broker.config_files import damaged_files, is_unread, without
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.databases import faulty_databases
+from native_reader.broker.missing_settings import missing_settings
 from native_reader.broker.unread import COMPACTED, DLEDGER_INDEX, PACKED, TIERED, Unread
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
@@ -128,16 +129,19 @@ def _config(sides: Sides, findings: Findings, runs: Runs, unread: Collection[str
         findings.add("part-not-read" if is_unread(problem) else "config-damaged", uri, problem)
         if is_unread(problem) and uri not in unread:
             runs.one(Mark.UNREAD, file=uri)
+    queues = QueueNumbering(sides)
+    for name in missing_settings(sides.config, lambda: {each.topic for each in queues.all if last_entry(each, sides.end) is not None}):
+        findings.add("config-missing", f"{sides.config}/{name}", without(name, say("file gone", name=name)))
     try:
         offsets = offsets_in(sides.config)
     except (StoreDamaged, UnreadableError):  # the file or database has a finding of its own
         return
-    _consumer_offsets(offsets, sides, findings, runs)
+    _consumer_offsets(offsets, queues, sides, findings, runs)
 
 
-def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Findings, runs: Runs) -> None:
+def _consumer_offsets(offsets: Iterable[GroupOffset], queues: QueueNumbering, sides: Sides, findings: Findings, runs: Runs) -> None:
     """Consumers must not be ahead of their queues: they would miss messages until the queue is there."""
-    queues, ends = QueueNumbering(sides), dict[int, int | None]()
+    ends = dict[int, int | None]()
     for offset in offsets:
         number = None if offset.queue_id is None else queues.numbers.get((offset.topic, offset.queue_id))
         if number is None or offset.committed is None:

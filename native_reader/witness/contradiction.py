@@ -9,7 +9,8 @@ from native_reader.sentences import Said, say
 
 MISNAMED, FOREIGN_SEGMENTS, FOREIGN_QUEUES, NO_RECORD = "misnamed", "foreign segments", "foreign queues", "no record"
 UNLISTED, FOREIGN_TOPICS, FIRST_GONE, PAST_END, OFFSETS_PAST = "unlisted", "foreign topics", "first gone", "past end", "offsets past"
-NO_OFFSETS, OTHER_TAGS, NOT_FILES = "no offsets", "other tags", "not files"
+NO_OFFSETS, NO_GROUPS, NO_DELAYS = "no offsets", "no groups", "no delays"
+OTHER_TAGS, NOT_FILES = "other tags", "not files"
 FOREIGN_INDEX, FAR_ENTRIES = "foreign index", "far entries"
 EFFECTS = (
     MISNAMED,
@@ -24,6 +25,8 @@ EFFECTS = (
     OTHER_TAGS,
     OFFSETS_PAST,
     NO_OFFSETS,
+    NO_GROUPS,
+    NO_DELAYS,
     FOREIGN_INDEX,
     FAR_ENTRIES,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from native_reader.broker.config_files import has_file, is_newest_read
+from native_reader.broker.config_files import has_file, is_newest_read, without
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.databases import has_settings
+from native_reader.broker.missing_settings import DELAYS, GROUPS, OFFSETS, missing_settings
 from native_reader.broker.settings import topic_configs
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import kind_of_topic
@@ -18,6 +19,8 @@ from native_reader.storage.store import StoreFiles
 from native_reader.text import names_of
 from native_reader.witness.contradiction import (
     FOREIGN_TOPICS,
+    NO_DELAYS,
+    NO_GROUPS,
     NO_OFFSETS,
     OFFSETS_PAST,
     UNLISTED,
@@ -28,6 +31,7 @@ from native_reader.witness.entries import Sample
 from native_reader.witness.logged import Logged, Place
 
 _MOST = 5
+_EFFECTS = {OFFSETS: NO_OFFSETS, GROUPS: NO_GROUPS, DELAYS: NO_DELAYS}
 
 
 class Settings:
@@ -49,7 +53,7 @@ class Settings:
             yield from self._foreign_topics()
             if self._logged.knows_ends():
                 yield from self._offsets_past_the_end()
-        yield from self._no_offsets()
+        yield from self._missing()
 
     def _unlisted(self) -> Iterator[Contradiction]:
         """Queues without a folder. A topic without settings and queues was deleted.
@@ -126,13 +130,11 @@ class Settings:
             names = names_of([f"{topic}/{queue}" for topic, queue in sorted(past)], _MOST)
             yield contradiction(OFFSETS_PAST, "offsets past", len(past), queues=len(past), names=names, messages=sum(past.values()))
 
-    def _no_offsets(self) -> Iterator[Contradiction]:
-        config = self._store.config
-        if config is None or has_settings(config) or _is_there(config, ("consumerOffset.json", "lmqConsumerOffset.json")):
-            return
-        others = [name for name in ("subscriptionGroup.json", "delayOffset.json") if _is_there(config, (name,))]
-        if others:
-            yield contradiction(NO_OFFSETS, "no offsets", config=config, others=", ".join(others))
+    def _missing(self) -> Iterator[Contradiction]:
+        """Files of which neither the file nor its backup is left. That of topics is a reason of its own."""
+        for name in missing_settings(self._store.config, lambda: self._with_entries):
+            if name in _EFFECTS:
+                yield Contradiction(_EFFECTS[name], without(name, say("file gone", name=f"{self._store.config}/{name}")))
 
 
 def _first_offsets(samples: Sequence[Sample]) -> dict[str, int]:

@@ -41,6 +41,7 @@ Examples:
 """
 _BY = ("topic", "queue", "hour", "day")
 _KEYS = ("only_in", "difference")
+_STATES = ("state", "other_state")
 _MOST_GROUPS = 1_000_000
 
 
@@ -59,7 +60,7 @@ def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool, lang: str) 
         found = native_reader.diff(*(replace(asked, paths=(path,)).open() for path in asked.paths), heads=heads, **asked.values())
         batches = found.to_batches(asked.jobs, bar(*(() if heads else ("checking a", "checking b")), "comparing", "listing"))
         if each:
-            output.batches(found.schema, batches, less=("body_crc", "inner_index", "uniq_key"))
+            output.batches(found.schema, batches, less=("body_crc", "inner_index", "uniq_key", *(_STATES if heads else ())))
         else:
             _print_groups(output, batches, tuple(dict.fromkeys(by)))
         clear()
@@ -71,20 +72,21 @@ def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool, lang: str) 
 def _print_groups(output: Output, batches: Iterator[pa.RecordBatch], by: tuple[str, ...]) -> None:
     from native_reader.facts import Tally
 
-    tally = Tally((*_KEYS, *by), ("bytes", "messages", "records"), least=("first",), most=("largest", "last"), limit=_MOST_GROUPS)
+    keys = (*_KEYS, *_STATES) if output.is_json else _KEYS
+    tally = Tally((*keys, *by), ("bytes", "messages", "records"), least=("first",), most=("largest", "last"), limit=_MOST_GROUPS)
     for batch in batches:
         rows = keyed(batch, by, output.zone)
-        for name in _KEYS:
+        for name in keys:
             rows = rows.append_column(name, batch[name])
         tally.add(rows)
     groups = tally.table()
-    columns = (*_KEYS, *by, "messages", "bytes", "first_store_timestamp", "last_store_timestamp")
+    columns = (*keys, *by, "messages", "bytes", "first_store_timestamp", "last_store_timestamp")
     looks = {"messages": NUMBER, "bytes": SIZE}
     looks |= {
         f"{name}_store_timestamp": ColumnLook(lambda moment: minute_of(output.zone, moment), is_number=False, title=name)
         for name in ("first", "last")
     }
-    ordered = [] if groups is None else groups.sort_by([(name, "ascending") for name in (*_KEYS, *by)]).to_batches(1000)
+    ordered = [] if groups is None else groups.sort_by([(name, "ascending") for name in (*keys, *by)]).to_batches(1000)
     rows = (row for batch in ordered for row in batch.to_pylist())
     output.rows(columns, ({**row, "first_store_timestamp": row["first"], "last_store_timestamp": row["last"]} for row in rows), looks)
     if tally.forgotten_groups:

@@ -41,8 +41,6 @@ _NEXT = ("verify {}", "stat {} --by topic", "find {} --key KEY")
 @click.option("--for", "for_version", metavar="VERSION", help="The version of the broker that is to be started, such as 5.3.2.")
 @takes(PATHS, LANGUAGE, RETENTION, AS_JSON, READING, PLACES)
 def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: bool, for_version: str | None) -> int:
-    from native_reader.start import lines_of
-
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
@@ -59,13 +57,8 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: boo
         else:
             if number:
                 output.line("")
-            for label, text in found.lines(lambda moment: time_text(moment, asked.zone), language):
+            for label, text in _lines(found, check, asked, language):
                 _print(output, label, _in_words(text))
-            for place, text in enumerate(() if found.start is None else lines_of(found.start, language)):
-                _print(output, "" if place else say("label start"), text)
-            if check is not None:
-                _print(output, say("label messages"), check.account.said.text(language))
-                _print(output, say("label check"), check.found.text(language))
             if is_broken:
                 _print(output, say("label warning"), say("save first"))
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
@@ -80,6 +73,22 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: boo
         is_well &= check is None or check.is_clean
         code = FOUND if found.losses or is_broken or not is_well else code
     return code
+
+
+def _lines(found: Diagnosis, check: Verification | None, asked: Asked, language: str) -> Iterator[tuple[str, str]]:
+    """Which store it is, the answer about a start, what a check of the whole store adds, what may be a loss, and then the facts."""
+    from native_reader.start import lines_of
+
+    say = partial(_said, language)
+    lines = list(found.lines(lambda moment: time_text(moment, asked.zone), language))
+    named = int("store" in found.facts)
+    yield from lines[:named]
+    for place, text in enumerate(() if found.start is None else lines_of(found.start, language)):
+        yield "" if place else say("label start"), text
+    if check is not None:
+        yield say("label messages"), check.account.said.text(language)
+        yield say("label check"), check.found.text(language)
+    yield from lines[named:]
 
 
 def _checked(asked: Asked, one: Store, found: Diagnosis, file_reserved_time: int | None) -> Verification:

@@ -34,6 +34,7 @@ def test_what_a_slave_lacks_by_topic(late: tuple[Path, Path]) -> None:
     assert ended.code == 1
     assert {(row["only_in"], row["difference"]) for row in ended.rows} == {("a", "newer")}
     assert [row["topic"] for row in ended.rows] == ["T0", "T1", "T2"]
+    assert {(row["state"], row["other_state"]) for row in ended.rows} == {("unreachable", None)}
     count = sum(row["messages"] for row in ended.rows)
     assert f"{count} messages are only in a: newer than the other log\n" in ended.err
     each = run("diff", *late, "--each", "--json").rows

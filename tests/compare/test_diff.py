@@ -13,6 +13,7 @@ import pytest
 from support.golden import Golden
 from support.slaves import batch
 from support.stores import Files, files_of, log_of, message, on_disk
+from support.verified import healthy
 
 import native_reader as nr
 from native_reader.compare.lacking import steps
@@ -250,3 +251,26 @@ def test_other_tags_or_flags_are_a_change(tmp_path: Path, changes: dict[str, Any
     b = store_of(tmp_path / "b", (message(number, **({**tagged, **changes} if number == 7 else {})) for number in range(30)))
     assert {row["difference"] for row in found(a, b)[1]} == {"changed"}
     assert found(a, b, heads=True)[0].is_same
+
+
+def test_rows_did_not_say_in_which_state_a_message_is(tmp_path: Path) -> None:
+    """In a copy with a damaged record, a lost end and a queue that lacks an entry."""
+    files = dict(healthy(60)[1])
+    master = on_disk(tmp_path / "a", files) / "store"
+    rows = all_rows(master)
+    hit, last = rows[5]["physical_offset"], sorted(name for name in files if name.startswith("store/commitlog/"))[-1]
+    segment = max(name for name in files if name.startswith("store/commitlog/") and int(name[-20:]) <= hit)
+    files = changed(
+        files, segment, lambda content: content.__setitem__(slice(hit - int(segment[-20:]), hit - int(segment[-20:]) + 60), bytes(60))
+    )
+    del files[last]
+    slave = on_disk(tmp_path / "b", files) / "store"
+    diff, lacking = found(master, slave)
+    assert {(row["difference"], row["state"], row["other_state"]) for row in lacking} == {
+        ("missing", "served", "lost"),
+        ("newer", "served", "lost"),
+    }
+    assert sum(row["other_state"] == "lost" for row in lacking) == diff.accounts[1].messages["lost"]
+    diff, lacking = found(slave, master)
+    assert {row["other_state"] for row in lacking} == {"lost"}
+    assert {row["state"] for row in found(master, slave, heads=True)[1]} == {None}

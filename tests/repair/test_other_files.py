@@ -55,6 +55,19 @@ def test_another_file_in_the_place_of_that_of_a_queue_was_refused(store: Path, t
     done = nr.open(store).repair(tmp_path / "new")
     assert done.plan.placeholders == 0
     assert list(entries(tmp_path / "new", "Plain", 0)) == before
+    made = facts(tmp_path / "new")["queue_files_made_again"]
+    assert made == done.plan.queue_files
+    name = f"Plain/0/{first.name}"
+    assert list(done.plan.queue_files) == [name]
+    assert done.plan.queue_files[name] > 0
+    (line,) = (line for line in done.lines() if "**Queue files:**" in line)
+    assert line.endswith(f"Entries made again from the log: {name} {done.plan.queue_files[name]:,}.")
+
+
+def test_files_of_queues_that_are_copied_are_not_said_to_be_made_again(store: Path, tmp_path: Path) -> None:
+    """A broker itself adds the entries of the newest messages."""
+    done = nr.open(store).repair(tmp_path / "new")
+    assert done.plan.queue_files == facts(tmp_path / "new")["queue_files_made_again"] == {}
 
 
 def test_two_segments_with_each_others_names_lost_nothing(store: Path, tmp_path: Path) -> None:

@@ -28,7 +28,20 @@ OF_THE_PRODUCT = [path for package in ("native_reader", "rmqstore", "rmqstore_sp
 SAME_IN_BOTH = {"in rocksdb", "holds topics", "column topic", "null", "result keys", "result topics"}
 SAME_IN_BOTH |= {"label commitlog", "label rocksdb", "and lost"}
 """Without a word of Chinese: names that its readers use as they are."""
-MADE_OF_NAMES = ("code ", "advice ", "found ", "reason ", "kind ", "severity ", "start ", "title ", "column ", "result ", "file ")
+MADE_OF_NAMES = (
+    "without ",
+    "code ",
+    "advice ",
+    "found ",
+    "reason ",
+    "kind ",
+    "severity ",
+    "start ",
+    "title ",
+    "column ",
+    "result ",
+    "file ",
+)
 MADE_OF_NAMES += ("bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ", "state ")
 MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ")
 """Prefixes that code puts before a name."""
