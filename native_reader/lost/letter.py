@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
+
 from native_reader.account.states import AT_LEAST, DOUBTFUL, LOST, NOT_READ, UNREACHABLE
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.lost.evidence import is_tag_hash
-from native_reader.lost.rows import TopicLoss, time_of, visible
+from native_reader.lost.rows import Row, TopicLoss, time_of, times_of, visible
 from native_reader.sentences import Said, joined, say, verbatim
 
 _MOST_TOPICS, _MOST_QUEUES, _MOST_RANGES, _MOST_GROUPS, _MOST_TAGS = 50, 32, 5, 20, 10
@@ -54,14 +56,10 @@ def _about(topic: TopicLoss) -> Iterator[Said]:
     if (kind := kind_of_topic(topic.topic)) is not None:
         own = "letter of broker" if kind in SYSTEM_KINDS else "letter of kind"
         yield _item(say(own, name=Said(f"kind {kind}")))
-    for (state, reason), (messages, _) in _causes(topic).items():
-        what = (
-            say("letter some", state=Said(f"state {state}"))
-            if not messages
-            else say("letter count", state=Said(f"state {state}"), messages=messages)
-        )
-        yield _item(say("letter because", what=what, cause=Said(f"because {reason}")))
-    yield _item(_when(*topic.times))
+    for (state, reason), rows in _causes(topic).items():
+        messages = sum(row["messages"] for row in rows)
+        what = say("letter count" if messages else "letter some", state=Said(f"state {state}"), messages=messages)
+        yield _item(say("letter because", what=what, when=_when(*times_of(rows)), cause=Said(f"because {reason}")))
     for (queue_id, state), ranges in list(topic.ranges.items())[:_MOST_QUEUES]:
         shown = [
             say("one offset", first=start) if stop == start + 1 else say("offsets to", first=start, last=stop - 1)
@@ -81,12 +79,11 @@ def _item(what: Said) -> Said:
     return say("letter item", what=what)
 
 
-def _causes(topic: TopicLoss) -> dict[tuple[str, str], tuple[int, int]]:
-    """How many messages of each state and cause, and in how many rows."""
-    found: dict[tuple[str, str], tuple[int, int]] = {}
+def _causes(topic: TopicLoss) -> dict[tuple[str, str], list[Row]]:
+    """The rows of each state and cause."""
+    found: dict[tuple[str, str], list[Row]] = {}
     for row in topic.rows:
-        messages, rows = found.get((row["state"], row["why"]), (0, 0))
-        found[row["state"], row["why"]] = messages + row["messages"], rows + 1
+        found.setdefault((row["state"], row["why"]), []).append(row)
     return found
 
 
@@ -100,24 +97,19 @@ def _when(first: datetime | None, last: datetime | None) -> Said:
 
 def _known(topic: TopicLoss) -> Iterator[Said]:
     """Sizes and tags from entries of queues, hashes of keys from the index."""
-    sizes, keys, tags = 0, 0, dict[int, int]()
-    for (name, _), entries in topic.evidence.entries.items():
-        if name == topic.topic:
-            sizes += int(entries.counts.sum())
-            for code in entries.tags.tolist():
-                if is_tag_hash(name, code):
-                    tags[code] = tags.get(code, 0) + 1
-            keys += sum(1 for offset in entries.offsets.tolist() if any(True for _ in topic.evidence.indexed.at(offset)))
-    if sizes:
-        yield say("letter sizes", messages=sizes)
-    if keys:
+    entries = [each for (name, _), each in topic.evidence.entries.items() if name == topic.topic]
+    if not entries:
+        return
+    yield say("letter sizes", messages=sum(int(each.counts.sum()) for each in entries))
+    if keys := sum(int(np.isin(each.offsets, topic.evidence.indexed.offsets).sum()) for each in entries):
         yield say("letter keys", messages=keys)
-    known = [(code, count) for code, count in tags.items() if code]
+    codes, counts = np.unique(np.concatenate([each.tags for each in entries]), return_counts=True)
+    pairs = zip(codes.tolist(), counts.tolist(), strict=True)
+    known = sorted(((code, count) for code, count in pairs if code and is_tag_hash(topic.topic, code)), key=lambda pair: -pair[1])
     if known:
-        shown = [_tag(topic, code, count) for code, count in sorted(known, key=lambda item: -item[1])[:_MOST_TAGS]]
-        yield say("letter tags", tags=joined("commas", shown))
-        if len(known) > _MOST_TAGS:
-            yield say("letter more tags", count=len(known) - _MOST_TAGS)
+        yield say("letter tags", tags=joined("commas", [_tag(topic, code, count) for code, count in known[:_MOST_TAGS]]))
+    if len(known) > _MOST_TAGS:
+        yield say("letter more tags", count=len(known) - _MOST_TAGS)
 
 
 def _tag(topic: TopicLoss, code: int, count: int) -> Said:
@@ -128,8 +120,8 @@ def _tag(topic: TopicLoss, code: int, count: int) -> Said:
 
 
 def _groups(topic: TopicLoss) -> Iterator[Said]:
-    for group, (passed, left) in list(topic.groups.items())[:_MOST_GROUPS]:
-        yield say("letter group", group=group, passed=passed, left=left)
+    for (group, state), (passed, left) in list(topic.groups.items())[:_MOST_GROUPS]:
+        yield say("letter group", group=group, state=Said(f"state {state}"), passed=passed, left=left)
     if len(topic.groups) > _MOST_GROUPS:
         yield say("letter more groups", count=len(topic.groups) - _MOST_GROUPS)
     if not topic.groups and topic.ranges:
@@ -155,7 +147,7 @@ def _steps(states: set[str], topics: Sequence[TopicLoss]) -> Iterator[Said]:
         yield Said("letter do compare")
         yield Said("letter do keys")
         yield Said("letter do send")
-        if any(passed for topic in topics for passed, _ in topic.groups.values()):
+        if any(passed for topic in topics for (_, state), (passed, _) in topic.groups.items() if state in {LOST, AT_LEAST}):
             yield Said("letter do twice")
     if DOUBTFUL in states:
         yield Said("letter do doubtful")

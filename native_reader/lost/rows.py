@@ -27,6 +27,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FORMULAS = ("=", "+", "-", "@")
 """With which a spreadsheet takes a text for a formula."""
 Row = Mapping[str, Any]
+Times = tuple[datetime | None, datetime | None]
 
 
 class _Part(NamedTuple):
@@ -66,10 +67,9 @@ class TopicLoss:
         return found
 
     @property
-    def times(self) -> tuple[datetime | None, datetime | None]:
+    def times(self) -> Times:
         """Between which times the messages were stored, as far as it is known."""
-        firsts, lasts = ([row[name] for row in self.rows] for name in ("first_store_timestamp", "last_store_timestamp"))
-        return (None if None in firsts else min(firsts)), (None if None in lasts else max(lasts))
+        return times_of(self.rows)
 
     @cached_property
     def ranges(self) -> dict[tuple[int, str], list[Range]]:
@@ -81,14 +81,14 @@ class TopicLoss:
         return {place: merged(ranges) for place, ranges in sorted(found.items())}
 
     @cached_property
-    def groups(self) -> dict[str, tuple[int, int]]:
-        """How many of these messages are before the offset of each group, and how many are not."""
-        found: dict[str, tuple[int, int]] = {}
-        for (queue_id, _), ranges in self.ranges.items():
+    def groups(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """By group and state: how many of these messages are before the offset of the group, and how many are not."""
+        found: dict[tuple[str, str], tuple[int, int]] = {}
+        for (queue_id, state), ranges in self.ranges.items():
             for group, committed in self.evidence.groups.get((self.topic, queue_id), {}).items():
                 before = sum(max(0, min(stop, committed) - start) for start, stop in ranges)
-                passed, left = found.get(group, (0, 0))
-                found[group] = passed + before, left + sum(stop - start for start, stop in ranges) - before
+                passed, left = found.get((group, state), (0, 0))
+                found[group, state] = passed + before, left + sum(stop - start for start, stop in ranges) - before
         return dict(sorted(found.items()))
 
     def tell(self) -> Iterator[dict[str, Any]]:
@@ -130,11 +130,37 @@ class TopicLoss:
         return dict(zip(COLUMNS, values, strict=True))
 
 
+def times_of(rows: Iterable[Row]) -> Times:
+    """The first and the last time of these rows; None if one of them does not say."""
+    firsts, lasts = zip(*((row["first_store_timestamp"], row["last_store_timestamp"]) for row in rows), strict=True)
+    return (None if None in firsts else min(firsts)), (None if None in lasts else max(lasts))
+
+
 def topics_in(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
     """The rows of each topic, as they come; those without a topic are left out."""
     for topic, own in groupby(rows, key=lambda row: row["topic"]):
         if topic is not None:
-            yield topic, list(own)
+            yield topic, list(_joined(own))
+
+
+def _joined(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows, with ranges that continue in the next file of the log as one. Rows whose messages get a row each stay."""
+    last: dict[str, Any] | None = None
+    for row in rows:
+        if last is not None and _continues(last, row):
+            last |= {name: row[name] for name in ("last_queue_offset", "last_offset", "last_store_timestamp")}
+            last |= {name: last[name] + row[name] for name in ("messages", "bytes")}
+            continue
+        if last is not None:
+            yield last
+        last = dict(row)
+    if last is not None:
+        yield last
+
+
+def _continues(last: Row, row: Row) -> bool:
+    first, is_same = row["first_queue_offset"], all(last[name] == row[name] for name in ("queue_id", "state", "why", "tag_hash"))
+    return is_same and row["state"] not in _ALONE and first is not None and last["last_queue_offset"] == first - 1
 
 
 def time_of(moment: datetime | None) -> str | None:
