@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow as pa
 from native_reader.account.account import Account
 from native_reader.account.states import STATES
 from native_reader.errors import ExportError, OptionError, StoreError
+from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.export.writers import folder_name
 from native_reader.lazy import Scan, TableScan
@@ -36,6 +37,7 @@ from native_reader.lost.letter import Letter
 from native_reader.lost.rows import COLUMNS, TopicLoss, csv_lines, json_lines, topics_in
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.scan.progress import Watch
+from native_reader.scan.run import Run
 from native_reader.sentences import LANGUAGES
 from native_reader.storage.local import LocalPath, local_path
 from native_reader.storage.store import StoreFiles, past_failures
@@ -102,9 +104,9 @@ def write_lost(
             look = _Look(files, reading, {"jobs": jobs, "progress": progress})
             account = Account.of(look.table("account"))
             keys = None if asked.keys is None else AskedKeys(asked.keys, account)
-            evidence = look.evidence(account, keys)
+            evidence = look.evidence(account, keys, _ReadLog(look))
             topics = _topics(account, evidence, asked)
-            _write(folder, files, account, topics)
+            _write(folder, "", files, account, topics)
             if keys is not None:
                 folder.write_text(f"{KEYS}.csv", csv_lines(KEY_COLUMNS, keys.rows()))
                 folder.write_text(f"{KEYS}.jsonl", json_lines(keys.rows()))
@@ -132,28 +134,74 @@ class _Look:
         """These columns of a small table."""
         return TableScan(TABLES[name], (self.files,), MessageOptions(columns=columns, **self.reading)).to_batches()
 
-    def evidence(self, account: Account, keys: AskedKeys | None) -> Evidence:
-        """What is known of the messages that consumers cannot get. The log is read once more, for tags and keys of whole records."""
+    def evidence(self, account: Account, keys: AskedKeys | None, log: Log) -> Evidence:
+        """What is known of the messages that consumers cannot get. `log`: read for tags and keys of whole records."""
         if account.is_whole and keys is None:
             return Evidence({}, Indexed(*(np.empty(0, np.int64),) * 3), {}, {})
         entries = entries_of(wanted_in(account), self.columns)
         tags = Tags(tags_wanted(account, entries))
-        columns = ("topic", "tags") if keys is None else tuple(dict.fromkeys(("tags", *RECORD_COLUMNS)))
-        named = under_right_names(self.files)
-        options = MessageOptions(columns=columns, access="scan", ignore_missing_files=True, **LENIENT, **self.reading)
-        run = Scan((named.files,), options).run(**self.running)
-        for batch in run:
+        for batch in log.records(("topic", "tags") if keys is None else tuple(dict.fromkeys(("tags", *RECORD_COLUMNS)))):
             tags.add(batch)
             if keys is not None:
                 keys.add(batch)
         lost = [each.offsets for each in entries.values()]
-        places = Places(lost_ranges(run.report.damage, run.lost), np.concatenate(lost) if lost else np.empty(0, np.int64))
-        indexed = indexed_at(places, self.columns)
+        indexed = indexed_at(Places(log.lost(), np.concatenate(lost) if lost else np.empty(0, np.int64)), self.columns)
         if keys is not None:
             keys.add_lost(sorted(set(account.table["topic"].unique().to_pylist()) - {None}), entries, indexed)
         queues = account.faults.select(("topic", "queue_id")).group_by(["topic", "queue_id"], use_threads=False).aggregate([])
         of_groups = zip(queues["topic"].to_pylist(), queues["queue_id"].to_pylist(), strict=True)
         return Evidence(entries, indexed, tags.found, offsets_of_groups(of_groups, self.columns))
+
+
+class Log(Protocol):
+    """The whole records of a log, and what is not there."""
+
+    def records(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """These columns of all whole records."""
+
+    def lost(self) -> list[tuple[int, int]]:
+        """The bytes that are lost; asked when all records were read."""
+
+
+class _ReadLog:
+    """Reads the log."""
+
+    def __init__(self, look: _Look) -> None:
+        self._look = look
+        self._run: Run | None = None
+
+    def records(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        named, reading = under_right_names(self._look.files), self._look.reading
+        options = MessageOptions(columns=columns, access="scan", ignore_missing_files=True, **LENIENT, **reading)
+        self._run = Scan((named.files,), options).run(**self._look.running)
+        return iter(self._run)
+
+    def lost(self) -> list[tuple[int, int]]:
+        assert self._run is not None
+        return lost_ranges(self._run.report.damage, self._run.lost)
+
+
+class _RescuedLog:
+    """Reads what a rescue saved."""
+
+    def __init__(self, exported: Exported) -> None:
+        self._exported = exported
+
+    def records(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """As `Log`."""
+        return self._exported.batches(columns)
+
+    def lost(self) -> list[tuple[int, int]]:
+        """As `Log`."""
+        return lost_ranges(self._exported.report.damage, self._exported.missing)
+
+
+def write_rescued(
+    folder: Target, path: str, files: StoreFiles, *, account: Account, exported: Exported, reading: Mapping[str, Any]
+) -> None:
+    """Write the same to the folder `path` of a rescue. The log is not read again."""
+    look, log = _Look(files, reading, {}), _RescuedLog(exported)
+    _write(folder, f"{path}/", files, account, _topics(account, look.evidence(account, None, log), Asked()))
 
 
 def _topics(account: Account, evidence: Evidence, asked: Asked) -> list[TopicLoss]:
@@ -191,21 +239,21 @@ class _Folders:
         return found
 
 
-def _write(folder: Target, files: StoreFiles, account: Account, topics: Sequence[TopicLoss]) -> None:
+def _write(folder: Target, path: str, files: StoreFiles, account: Account, topics: Sequence[TopicLoss]) -> None:
     """The files of each topic and team; what concerns no topic; and last the list of all."""
     store = local_path(files.uri) if files.uri.startswith("file://") else files.uri
     for topic in topics:
-        folder.write_text(f"{topic.folder}/lost.csv", csv_lines(COLUMNS, topic.tell()))
-        folder.write_text(f"{topic.folder}/lost.jsonl", json_lines(topic.tell()))
-        _write_letter(folder, topic.folder, Letter(store, (topic,), topic.team))
+        folder.write_text(f"{path}{topic.folder}/lost.csv", csv_lines(COLUMNS, topic.tell()))
+        folder.write_text(f"{path}{topic.folder}/lost.jsonl", json_lines(topic.tell()))
+        _write_letter(folder, path + topic.folder, Letter(store, (topic,), topic.team))
     for team in sorted({topic.team for topic in topics if topic.team is not None}):
         own = [topic for topic in topics if topic.team == team]
-        _write_letter(folder, own[0].folder.partition("/")[0], Letter(store, own, team))
+        _write_letter(folder, path + own[0].folder.partition("/")[0], Letter(store, own, team))
     told = {topic.topic for topic in topics}
     loose = (row for batch in account.faults.to_batches(_ROWS) for row in batch.to_pylist() if row["topic"] not in told)
-    folder.write_text(STORE, json_lines(loose))
+    folder.write_text(path + STORE, json_lines(loose))
     names = ("topic", "team", "folder", "first_store_timestamp", "last_store_timestamp", *STATES[3:])
-    folder.write_text(TOPICS, csv_lines(names, map(_summary, topics)))
+    folder.write_text(path + TOPICS, csv_lines(names, map(_summary, topics)))
 
 
 def _write_letter(folder: Target, path: str, letter: Letter) -> None:

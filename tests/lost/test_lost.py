@@ -286,6 +286,20 @@ def test_a_message_without_a_queue_entry_is_in_a_range(tmp_path: Path) -> None:
     assert (row["size"], row["physical_offset"], row["keys"], row["tag_hash"]) == (None, None, [], None)
 
 
+def test_a_rescue_writes_the_same(tmp_path: Path) -> None:
+    found, _ = lost_of(without_segment(2), tmp_path)
+    nr.open(tmp_path / "store").rescue(tmp_path / "rescued")
+    folders = tmp_path / "lost", tmp_path / "rescued" / "lost"
+    assert len(found.topics) == 3
+    own, rescued = ({path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")} for folder in folders)
+    assert own == rescued
+    assert "- `lost/`: for each topic" in (tmp_path / "rescued" / "rescue.md").read_text()
+    name = SEGMENTS[2].removeprefix("store/")
+    (tmp_path / "store" / name).write_bytes(WHOLE[SEGMENTS[2]])  # it was found again
+    nr.open(tmp_path / "store").rescue(tmp_path / "again")
+    assert not (tmp_path / "again" / "lost").exists()
+
+
 def test_too_many_messages_are_told_as_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "MOST", 5)
     files = without_segment(2)
