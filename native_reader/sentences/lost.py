@@ -45,9 +45,9 @@ LOST = {
         "索引中有其中 {messages:,} 条消息的 key 哈希值，以及精确到秒的时间",
     ),
     "letter tags": ("tags of this topic with these hashes: {tags}", "该 topic 中具有这些哈希值的 tag：{tags}"),
-    "letter tag": ("{tag} ({count:,} times)", "{tag}（{count:,} 次）"),
+    "letter tag": ("{tag} ({count:,} {count:time|times})", "{tag}（{count:,} 次）"),
     "letter tag hash": (
-        "hash {hash} ({count:,} times), which no whole message of the topic has",
+        "hash {hash} ({count:,} {count:time|times}), which no whole message of the topic has",
         "哈希值 {hash}（{count:,} 次），该 topic 的完好消息中没有对应的 tag",
     ),
     "letter or": ("{first} or {second}", "{first} 或 {second}"),
@@ -66,8 +66,8 @@ LOST = {
     # What is not known
     "letter unknown": ("What is not known", "未知的内容"),
     "letter unknown bodies": (
-        "bodies, keys and properties of lost messages: no file has them",
-        "丢失消息的消息体、key 和属性：任何文件中都没有",
+        "bodies, keys and properties of messages without a record: none of these files has them",
+        "没有记录的消息的消息体、key 和属性：这些文件中都没有",
     ),
     "letter unknown keys": (
         "whether a certain key is among the lost ones: a hash is not a key, and other keys have the same hash",
