@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
     from native_reader.lazy import Verification
+    from native_reader.lost import Lost
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.summarizing import Summarized
@@ -44,6 +45,7 @@ __all__ = [
     "Exported",
     "Facts",
     "KernelInfo",
+    "Lost",
     "OptionError",
     "PathError",
     "PredicateError",
@@ -87,6 +89,10 @@ def __getattr__(name: str) -> Any:
             from native_reader.facts import Facts
 
             return Facts
+        case "Lost":
+            from native_reader.lost import Lost
+
+            return Lost
         case "Rescued":
             from native_reader.rescue import Rescued
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
     from native_reader.lazy import Verification
+    from native_reader.lost import Lost
     from native_reader.markdown import Document
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
@@ -103,7 +104,7 @@ class Store:
         return found
 
     def one_by_one(self) -> list[Store]:
-        """Return each store as one of its own: `diagnose`, `report`, `rescue` and `repair` are about one store.
+        """Return each store as one of its own: `diagnose`, `report`, `rescue`, `lost` and `repair` are about one store.
 
         Examples:
             >>> [one.diagnose().findings for one in rmqstore.open(["store"]).one_by_one()]
@@ -438,6 +439,48 @@ class Store:
             html=html,
         )
 
+    def lost(
+        self,
+        /,
+        path: LocalPath,
+        *,
+        keys: Iterable[str] | None = None,
+        owners: Mapping[str, str] | None = None,
+        jobs: int = 1,
+        progress: Watch = False,
+        max_read_rate: int | str | None = None,
+    ) -> Lost:
+        """Write what the owners of topics must know of messages that consumers cannot get, to a folder.
+
+        For each topic: its messages as CSV and JSON lines, and a text to send in two languages. docs/verify.md describes the files.
+        The log is read once for the account, and once more for tags and keys.
+
+        Args:
+            path: The folder: new or empty.
+            keys: Also answer which of these keys or unique ids are in whole, doubtful or lost messages.
+            owners: The team of each pattern of topics, such as `{"orders*": "sales"}`; the first that fits. Each team has a folder.
+            jobs: How many parts are read in parallel.
+            progress: As for `Scan.to_batches`. It covers the account, then the search for tags and keys.
+            max_read_rate: As for `rescue`.
+
+        Returns:
+            What was found. Losses are no errors.
+
+        Raises:
+            OptionError: An argument is invalid, there are several stores, or the folder is not empty.
+            ExportError: A file cannot be written.
+
+        Examples:
+            >>> lost = rmqstore.open("damaged").lost("lost_by_team", keys=["k1"], owners={"orders*": "sales"})
+            >>> lost.topics[0].team, lost.topics[0].counts
+            ('sales', {'lost': 4})
+        """
+        from native_reader.lost.lost import Asked, write_lost
+
+        asked = Asked(None if keys is None else texts("keys", keys), _checked_owners(owners or {}))
+        files, many = self._one("a list of losses"), whole("jobs", jobs, 1, MOST_JOBS)
+        return write_lost(files, path, asked, jobs=many, progress=progress, max_read_rate=max_read_rate)
+
     def repair(
         self,
         /,
@@ -610,6 +653,12 @@ class Store:
 
 _OF_WHOLE_STORES = tuple(name for name in TABLE_OPTIONS if name not in ("columns", "where", "time_zone"))
 """The options of what is about whole stores."""
+
+
+def _checked_owners(owners: Mapping[str, str]) -> dict[str, str]:
+    if not isinstance(owners, Mapping) or not all(isinstance(each, str) and each for pair in owners.items() for each in pair):
+        raise OptionError(f"owners={shown(owners)} is not a team for each pattern of topics, as {{'orders*': 'sales'}}")
+    return dict(owners)
 
 
 def _message_options(options: Mapping[str, Any]) -> ReadOptions:

@@ -1,16 +1,19 @@
-"""What `rescue`, `repair` and `extract` say when they end, and a finding of the check as people read it."""
+"""What `rescue`, `lost`, `repair` and `extract` say when they end, and a finding of the check as people read it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from native_reader import Repaired, Rescued, Verification
+from native_reader import Lost, Repaired, Rescued, Verification
+from native_reader.lost.keys import NOT_SEEN, POSSIBLY_LOST
 from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.start import NO, Start, question, said_of
 
 if TYPE_CHECKING:
     from native_reader.repair.plan import RepairPlan
+
+_MOST_TOPICS = 10
 
 
 def said_of_rescue(done: Rescued) -> Iterator[Said]:
@@ -33,6 +36,28 @@ def said_of_rescue(done: Rescued) -> Iterator[Said]:
     if done.is_whole:
         yield Said("no loss")
     yield say("see", page=done.page)
+
+
+def said_of_lost(done: Lost) -> Iterator[Said]:
+    """The states of all messages, the topics that lost most, and how many keys have which answer; the folder has all."""
+    states = say("messages are", states=done.account.said)
+    yield states if done.account.is_whole else _warning(states)
+    for topic in done.topics[:_MOST_TOPICS]:
+        counts = [
+            say("account some not read" if not count and state == "not read" else f"account {state}", count=count)
+            for state, count in topic.counts.items()
+        ]
+        yield say("lost of topic", topic=topic.topic, states=joined("clauses", counts))
+    if len(done.topics) > _MOST_TOPICS:
+        yield say("lost more topics", count=len(done.topics) - _MOST_TOPICS, folder=done.path)
+    if done.keys is not None:
+        answers = joined("clauses", [say(f"keys {answer}", count=count) for answer, count in done.keys.items()])
+        yield say("keys asked", answers=answers, folder=done.path)
+        if POSSIBLY_LOST in done.keys:
+            yield say("end", what=Said("keys hashes"))
+        if NOT_SEEN in done.keys:
+            yield say("end", what=Said("keys unseen"))
+    yield say("lost written" if done.topics else "lost nothing written", topics=len(done.topics), folder=done.path)
 
 
 def said_of_repair(done: Repaired) -> Iterator[Said]:

@@ -9,6 +9,7 @@ import errno
 import fcntl
 import io
 import os
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -135,6 +136,12 @@ class Target:
         """Delete a file, if it is there."""
         with suppress(FileNotFoundError):
             os.unlink(self._at(name))
+
+    def remove_folder(self, name: str) -> None:
+        """Delete a folder with its files, if it is there."""
+        if os.path.lexists(self._at(name)):
+            self._make_folder(name)
+            shutil.rmtree(self._at(name))
 
     def discard(self, temporary: str) -> None:
         """Delete a temporary file."""

@@ -75,7 +75,7 @@ def page_of(found: RescueFacts) -> Document:
         "bytes": _bytes(found.exported),
         "check": _checked(found.checked),
         "warnings": [Items(found.warnings)] if found.warnings else paragraph("nothing here"),
-        "files": _files(found.exported),
+        "files": _files(found),
         "next": _next(found),
     }
     return Document(
@@ -243,9 +243,12 @@ def _checked(checked: FirstFindings) -> list[Block]:
     return [*stopped, Table(titles, rows), *_more(checked.counts.total(), "findings", "findings.jsonl")]
 
 
-def _files(exported: Exported) -> list[Block]:
+def _files(found: RescueFacts) -> list[Block]:
+    exported, names = found.exported, ["damage", "summary", "parts", "queues", "account", "findings"]
+    if found.account is not None and not found.account.is_whole:
+        names.append("lost")
     messages = say("file messages", files=len(exported.files), size=size_of(exported.bytes))
-    return [Items([messages, *(Said(f"file {name}") for name in ("damage", "summary", "parts", "queues", "account", "findings"))])]
+    return [Items([messages, *(Said(f"file {name}") for name in names)])]
 
 
 _READ = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,11 +14,12 @@ import pyarrow as pa
 from native_reader.account.account import Account
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import LOG, diagnose
-from native_reader.errors import ExportError, OptionError, StoreError, Warned
+from native_reader.errors import ExportError, OptionError, StoreError, UnreadableError, Warned
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
 from native_reader.log.misnamed import under_right_names
+from native_reader.lost.lost import write_rescued
 from native_reader.markdown import Document, lines_of
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.records.damages import Damages
@@ -33,6 +35,8 @@ from native_reader.tables.account import with_account
 from native_reader.verify.findings import FirstFindings
 
 MESSAGES, PAGE, QUEUES, FINDINGS, ACCOUNT = "messages", "rescue.md", "queues.jsonl", "findings.jsonl", "account.jsonl"
+LOST = "lost"
+"""The folder for the owners of topics, if messages are lost."""
 HTML_PAGE = "rescue.html"
 """Only the command writes it; a rescue without it removes the one that is there, because it would describe an earlier run."""
 Write = Callable[[Document], Iterable[str]]
@@ -42,6 +46,7 @@ SAVED_COLUMNS = tuple(name for name in MESSAGE_COLUMNS if name not in _LEFT_OUT)
 """All columns, without those that repeat bodies or describe damage."""
 _MOST_WARNINGS = 100
 _ROWS = 8192
+_log = logging.getLogger("native_reader")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ def rescue(
     warned, folder = Warned(_MOST_WARNINGS), Target(path, (files,))
     try:
         with warned, folder:
-            if others := set(folder.other_names()) - {MESSAGES, PAGE, HTML_PAGE, QUEUES, FINDINGS, ACCOUNT}:
+            if others := set(folder.other_names()) - {MESSAGES, PAGE, HTML_PAGE, QUEUES, FINDINGS, ACCOUNT, LOST}:
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
             found = _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warned, reserved_hours=reserved_hours)
@@ -118,6 +123,7 @@ def _rescue(
     folder.write_text(FINDINGS, _finding_lines(check.to_batches(**running), checked))
     account = accounts[0] if accounts else None
     folder.write_text(ACCOUNT, _json_lines([] if account is None else account.table.to_batches(_ROWS)))
+    _write_lost(folder, files, account, exported, reading)
     saved, losses = SavedQueues(), shown_losses(exported)
     surroundings = Around(losses)
     for batch in exported.batches((*COLUMNS, "physical_offset")):  # read back, so the page describes the files
@@ -133,6 +139,18 @@ def _rescue(
         counts = damage is not None and account is not None and not account.is_whole
         start = answer_for(files, end, reserved_hours, reading.get("max_read_rate"), damage, checksums=damage is not None, counts=counts)
     return RescueFacts(diagnosis, exported, queues, account, checked, losses, surroundings, warnings, start, datetime.now(UTC))
+
+
+def _write_lost(folder: Target, files: StoreFiles, account: Account | None, exported: Exported, reading: dict[str, Any]) -> None:
+    """What each team lost. If something cannot be read for it, the rescue goes on."""
+    folder.remove_folder(LOST)  # of an earlier run
+    if account is None or account.is_whole:
+        return
+    try:
+        write_rescued(folder, LOST, files, account=account, exported=exported, reading=reading)
+    except UnreadableError as error:
+        folder.remove_folder(LOST)
+        _log.warning("%s: the files for the owners of topics were not written: %s", folder.path, error)
 
 
 def _write_pages(folder: Target, page: Document, language: str, html: Write | None) -> None:

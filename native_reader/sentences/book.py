@@ -9,6 +9,7 @@ from native_reader.sentences.codes import CODES, SEVERITIES
 from native_reader.sentences.doctor import DOCTOR
 from native_reader.sentences.lag import LAG
 from native_reader.sentences.losses import LOSSES
+from native_reader.sentences.lost import LOST
 from native_reader.sentences.refusals import REFUSALS
 from native_reader.sentences.repair import REPAIR
 from native_reader.sentences.rescue import RESCUE
@@ -31,5 +32,23 @@ OF_CODES = {
     # A finding at its first place. A code is an English word, so in Chinese its meaning comes first.
     **{f"found {code}": ("{message}", f"{chinese}（{{message}}）") for code, ((_, chinese), _) in CODES.items()},
 }
-TABLES = (JOINTS, SEVERITIES, OF_CODES, ACCOUNT, DOCTOR, LAG, LOSSES, START, VERIFY, RESCUE, REPAIR, REFUSALS, RESULTS, DISK, DIFF, UNREAD)
+TABLES = (
+    JOINTS,
+    SEVERITIES,
+    OF_CODES,
+    ACCOUNT,
+    DOCTOR,
+    LAG,
+    LOSSES,
+    LOST,
+    START,
+    VERIFY,
+    RESCUE,
+    REPAIR,
+    REFUSALS,
+    RESULTS,
+    DISK,
+    DIFF,
+    UNREAD,
+)
 BOOK: Mapping[str, tuple[str, str]] = {kind: pair for table in TABLES for kind, pair in table.items()}

@@ -147,6 +147,10 @@ RESCUE = {
         "`account.jsonl`: in which state the messages are, by queue; each run of messages that consumers cannot get.",
         "`account.jsonl`：各队列的消息状态，以及消费者无法收到的每一段消息。",
     ),
+    "file lost": (
+        "`lost/`: for each topic, its messages that consumers cannot get, and a text to send to its owner.",
+        "`lost/`：每个 topic 中消费者无法收到的消息，以及可发送给其负责人的说明。",
+    ),
     "file queues": ("`queues.jsonl`: each queue, with the number of saved messages.", "`queues.jsonl`：每个队列及其已保存的消息数。"),
     "file findings": ("`findings.jsonl`: all that the check of the store found.", "`findings.jsonl`：检查发现的全部问题。"),
     # What to do next

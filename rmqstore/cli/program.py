@@ -29,6 +29,7 @@ COMMANDS = {
     "dlq": "Which messages did consumer groups give up, from which topics, since when?",
     "export": "Write messages to Parquet, Arrow, JSON lines or CSV.",
     "rescue": "Save what can be read of a broken store, with a page about what was lost.",
+    "lost": "What did each team lose? A folder with a file and a text to send for each topic.",
     "repair": "Write a new store on which a broker runs, with every message that survived.",
     "extract": "Write a new store with the messages of some topics, for a broker elsewhere.",
     "diff": "Compare two stores: what has a slave, a copy or an old master that the other lacks?",

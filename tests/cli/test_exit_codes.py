@@ -77,7 +77,7 @@ def html(folder: Path) -> Path:
 
 
 NOT_WHOLE = (zeros, body, no_queue, no_file, swapped, html)
-CHECKS = (("doctor",), ("doctor", "--full"), ("verify",), ("rescue", "OUT"))
+CHECKS = (("doctor",), ("doctor", "--full"), ("verify",), ("rescue", "OUT"), ("lost", "-o", "OUT"))
 READS = (("stat",), ("find", "--key", "k3"), ("cat",), ("lag",), ("ls",), ("export", "-o", "OUT"))
 
 

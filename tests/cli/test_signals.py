@@ -180,6 +180,7 @@ def test_an_interrupted_rescue_continues(tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == [
         "account.jsonl",
         "findings.jsonl",
+        "lost",
         "messages",
         "queues.jsonl",
         "rescue.html",

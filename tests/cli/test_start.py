@@ -179,7 +179,14 @@ def test_wrong_arguments_exit_with_2(store: Path, arguments: list[str], text: st
 def test_an_unknown_option_exits_with_2_in_every_command(store: Path, tmp_path: Path, command: str) -> None:
     out = tmp_path / "out"
     more = {"find": ["--key", "k"], "tables": ["queues"], "export": ["-o", out], "report": ["-o", out]}
-    more |= {"rescue": [out], "summarize": ["--to", out], "repair": [out], "extract": [out, "--topic", "T0"], "diff": [store]}
+    more |= {
+        "rescue": [out],
+        "summarize": ["--to", out],
+        "repair": [out],
+        "lost": ["-o", out],
+        "extract": [out, "--topic", "T0"],
+        "diff": [store],
+    }
     ended = run(command, store, *more.get(command, []), "--option", "acess=scan")
     assert (ended.code, ended.out) == (2, "")
     assert "unknown option 'acess'. Did you mean 'access'?" in ended.err

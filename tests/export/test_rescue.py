@@ -143,6 +143,7 @@ def test_a_rescue_can_be_repeated(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "account.jsonl",
         "findings.jsonl",
+        "lost",
         "messages",
         "queues.jsonl",
         "rescue.md",

@@ -120,6 +120,7 @@ def test_a_rescue_without_html_removes_that_of_an_earlier_run(tmp_path: Path) ->
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "account.jsonl",
         "findings.jsonl",
+        "lost",
         "messages",
         "queues.jsonl",
         "rescue.md",

@@ -26,7 +26,7 @@ from rmqstore import text
 ROOT = Path(__file__).parents[2]
 OF_THE_PRODUCT = [path for package in ("native_reader", "rmqstore", "rmqstore_spark") for path in sorted((ROOT / package).rglob("*.py"))]
 SAME_IN_BOTH = {"in rocksdb", "holds topics", "column topic", "null", "result keys", "result topics"}
-SAME_IN_BOTH |= {"label commitlog", "label rocksdb", "and lost"}
+SAME_IN_BOTH |= {"label commitlog", "label rocksdb", "and lost", "letter topic"}
 """Without a word of Chinese: names that its readers use as they are."""
 MADE_OF_NAMES = (
     "without ",
@@ -43,7 +43,7 @@ MADE_OF_NAMES = (
     "file ",
 )
 MADE_OF_NAMES += ("bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ", "state ")
-MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ")
+MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ", "keys ")
 """Prefixes that code puts before a name."""
 
 

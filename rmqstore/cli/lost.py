@@ -1,0 +1,127 @@
+"""`rmqstore lost`: what each team lost, as files for each topic and texts to send."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
+from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.stderr import bar, clear, note, warnings_in
+from rmqstore.text import as_json
+
+if TYPE_CHECKING:
+    from native_reader import Lost
+
+HELP = """Write to FOLDER what the owners of topics must know of messages that consumers cannot get.
+
+For each topic: each message or range with its queue offsets, the times between which it was stored, its size, the hash of its tag, hashes
+of its keys, and which groups had read past it; as lost.csv and lost.jsonl. And a text to send, in English and Chinese. The exit code is 1
+if a message is lost, doubtful, unreachable or not read, or a key is not in a whole message.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore lost /data/store -o lost
+  rmqstore lost /data/store -o lost --keys orders.txt --owners owners.csv
+"""
+_MOST_KEYS = 1_000_000
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@takes(
+    PATHS,
+    (
+        click.option("--output", "-o", metavar="FOLDER", required=True, type=click.Path(), help="The folder: new or empty."),
+        click.option(
+            "--keys", "keys_file", metavar="FILE", type=click.Path(), help="Which of these keys are whole, doubtful or lost? One a line."
+        ),
+        click.option(
+            "--owners",
+            "owners_file",
+            metavar="FILE",
+            type=click.Path(),
+            help="A folder for each team: lines orders*,sales in CSV; or JSON.",
+        ),
+    ),
+    *(LANGUAGE, AS_JSON, READING, PLACES),
+)
+def lost(asked: Asked, output: str, keys_file: str | None, owners_file: str | None, lang: str) -> int:
+    from rmqstore.results import said_of_lost
+
+    asked.check_paths()
+    values = asked.values()
+    rate = values.pop("max_read_rate", None)
+    if values:
+        raise click.UsageError(f"This command takes no other options: --option {next(iter(values))}.", click.get_current_context())
+    keys = None if keys_file is None else _keys_in(keys_file)
+    owners = None if owners_file is None else _owners_in(owners_file)
+    with warnings_in(lang):
+        how = {"jobs": asked.jobs, "progress": bar("checking", "reading"), "max_read_rate": rate}
+        done = asked.open().lost(output, keys=keys, owners=owners, **how)
+        clear()
+    if asked.as_json:
+        click.echo(as_json(_counts(done)))
+    for each in said_of_lost(done):
+        note(each.text(lang))
+    return CLEAN if done.is_whole else FOUND
+
+
+def _text_of(path: str, option: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise click.BadParameter(f"{path}: {why}", click.get_current_context(), param_hint=option) from error
+
+
+def _keys_in(path: str) -> list[str]:
+    keys = list(dict.fromkeys(filter(None, map(str.strip, _text_of(path, "--keys").splitlines()))))
+    if not keys or len(keys) > _MOST_KEYS:
+        what = f"it has {len(keys):,} keys, and {_MOST_KEYS:,} are the most. Split it" if keys else "it has no key. Write one a line"
+        raise click.BadParameter(f"{path}: {what}", click.get_current_context(), param_hint="--keys")
+    return keys
+
+
+def _owners_in(path: str) -> dict[str, str]:
+    """The team of each pattern, from JSON or CSV."""
+    text = _text_of(path, "--owners")
+    try:
+        pairs = _pairs_of_json(json.loads(text)) if text.lstrip()[:1] in ("{", "[") else _pairs_of_csv(text)
+    except (ValueError, RecursionError, csv.Error) as error:
+        raise click.BadParameter(f"{path}: {error}", click.get_current_context(), param_hint="--owners") from error
+    owners: dict[str, str] = {}
+    for pattern, team in pairs:
+        owners.setdefault(pattern, team)
+    return owners
+
+
+def _pairs_of_json(found: Any) -> list[tuple[str, str]]:
+    """An object of patterns and teams, or a list of objects with `topic` and `team`."""
+    pairs: list[tuple[Any, Any]] = list(found.items()) if isinstance(found, dict) else []
+    pairs += [(each.get("topic"), each.get("team")) for each in found if isinstance(each, dict)]
+    if not pairs or len(pairs) != len(found) or not all(isinstance(part, str) and part for pair in pairs for part in pair):
+        raise ValueError('expected {"orders*": "sales"} or [{"topic": "orders*", "team": "sales"}]')
+    return pairs
+
+
+def _pairs_of_csv(text: str) -> list[tuple[str, str]]:
+    """Lines of a pattern and a team; a first line `topic,team` is a heading."""
+    pairs = []
+    for number, cells in enumerate(csv.reader(text.splitlines()), 1):
+        parts = [cell.strip() for cell in cells]
+        if not any(parts) or (number == 1 and [part.lower() for part in parts] == ["topic", "team"]):
+            continue
+        if len(parts) != 2 or not all(parts):
+            raise ValueError(f"line {number}: expected a pattern of topics and a team, as in orders*,sales")
+        pairs.append((parts[0], parts[1]))
+    if not pairs:
+        raise ValueError("it has no line. Write a pattern of topics and a team in each, as in orders*,sales")
+    return pairs
+
+
+def _counts(done: Lost) -> dict[str, object]:
+    return {"folder": done.path, "topics": len(done.topics), "states": dict(done.account.messages), "keys": done.keys}
