@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from native_reader import Lost, Repaired, Rescued, Verification
 from native_reader.lost.keys import NOT_SEEN, POSSIBLY_LOST
 from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.start import NO, Start, question, said_of
-
-if TYPE_CHECKING:
-    from native_reader.repair.plan import RepairPlan
 
 _MOST_TOPICS = 10
 
@@ -71,7 +68,7 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     alone = plan.account if plan.alone is None else plan.alone
     old = say("in the old store" if plan.moved is None else "in the store", states=alone.said)
     yield old if alone.is_whole else _warning(old)
-    yield from _of_others(plan)
+    yield from _of_others(done)
     if any(doubt.is_kept for doubt in plan.doubts.values()):
         yield _warning(Said("doubtful kept on disk"))
     for each in plan.said_of_settings:
@@ -87,7 +84,8 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     yield say("new store does not start" if done.start.outcome == NO else served, page=done.page)
 
 
-def _of_others(plan: RepairPlan) -> Iterator[Said]:
+def _of_others(done: Repaired) -> Iterator[Said]:
+    plan = done.plan
     if plan.filled is None:
         return
     for store in plan.filled.stores:

@@ -75,15 +75,17 @@ def _counts(account: Account) -> dict[str, int]:
 
 def _from(plan: RepairPlan) -> Iterator[dict[str, Any]]:
     """What comes from each other store."""
-    for store in () if plan.filled is None else plan.filled.stores:
-        ranges = [{"start": start, "stop": stop} for start, stop in plan.filled.ranges_of(store)]
+    filled = plan.filled
+    for store in () if filled is None else filled.stores:
+        assert filled is not None
+        ranges = [{"start": start, "stop": stop} for start, stop in filled.ranges_of(store)]
         queues = [
             {"topic": each.topic, "queue_id": each.queue_id, "first": each.first, "last": each.last}
-            for each in plan.filled.taken
+            for each in filled.taken
             if each.store == store
         ]
-        is_parted = store in plan.filled.parted
-        yield {"store": store, "messages": plan.filled.messages_of(store), "is_other_log": is_parted, "ranges": ranges, "queues": queues}
+        is_parted = store in filled.parted
+        yield {"store": store, "messages": filled.messages_of(store), "is_other_log": is_parted, "ranges": ranges, "queues": queues}
 
 
 def _ranges(plan: RepairPlan) -> Iterator[tuple[int, int]]:
