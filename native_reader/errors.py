@@ -56,6 +56,13 @@ class StoreError(Exception):
         return error
 
 
+def reason_of(error: OSError) -> str:
+    """What went wrong with a file, in the words of the system, and its path."""
+    if isinstance(error, StoreError) or error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
+
+
 class PathError(StoreError, FileNotFoundError):
     """The path is not a store.
 
@@ -158,6 +165,10 @@ class UnreadableError(StoreError, OSError):
         ... except rmqstore.UnreadableError as error:
         ...     print("Replace the disk" if error.is_of_disk else error)
     """
+
+    def __str__(self) -> str:
+        """Without the number that Python puts before it: the text says it in words."""
+        return self.strerror or super().__str__()
 
     @property
     def is_of_disk(self) -> bool:

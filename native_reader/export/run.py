@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from native_reader.columns.projection import Projection
-from native_reader.errors import ExportError, OptionError, StoreError, did_you_mean, shown
+from native_reader.errors import ExportError, OptionError, StoreError, did_you_mean, reason_of, shown
 from native_reader.export.account import (
     SUMMARY,
     Exported,
@@ -87,7 +87,7 @@ def export(
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise ExportError(f"{target.path}: could not write: {error}. Start the same export again to continue it") from error
+        raise ExportError(f"{target.path}: could not write: {reason_of(error)}. Start the same export again to continue it") from error
 
 
 def _shape(wanted: WantedExport, to: str, partition_by: str | Sequence[str], compression: str | None, text_bodies: bool) -> FileShape:

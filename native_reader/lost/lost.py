@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from native_reader.account.account import Account
 from native_reader.account.states import STATES
-from native_reader.errors import ExportError, OptionError, StoreError
+from native_reader.errors import ExportError, OptionError, StoreError, reason_of
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.export.writers import folder_name
@@ -115,7 +115,7 @@ def write_lost(
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise ExportError(f"{folder.path}: could not write: {error}. Choose another folder") from error
+        raise ExportError(f"{folder.path}: could not write: {reason_of(error)}. Choose another folder") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from native_reader.account.account import Account
-from native_reader.errors import ExportError, StoreError
+from native_reader.errors import ExportError, StoreError, reason_of
 from native_reader.export.target import Target
 from native_reader.markdown import lines_of
 from native_reader.records.damages import NO_DAMAGE
@@ -127,8 +127,8 @@ def _written(files: StoreFiles, unfinished: Target, path: str, settings: ReadSet
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        text = f"{unfinished.path}: could not write: {error}. Delete that folder, and start the repair again: rm -r {unfinished.path}"
-        raise ExportError(text) from error
+        again = f"Delete that folder, and start the repair again: rm -r {unfinished.path}"
+        raise ExportError(f"{unfinished.path}: could not write: {reason_of(error)}. {again}") from error
 
 
 def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKeys, copies: Copies) -> RepairPlan:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from native_reader.account.account import Account
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import LOG, diagnose
-from native_reader.errors import ExportError, OptionError, StoreError, UnreadableError, Warned
+from native_reader.errors import ExportError, OptionError, StoreError, UnreadableError, Warned, reason_of
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
@@ -107,7 +107,7 @@ def rescue(
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise ExportError(f"{folder.path}: could not write: {error}. Start the same rescue again to continue it") from error
+        raise ExportError(f"{folder.path}: could not write: {reason_of(error)}. Start the same rescue again to continue it") from error
 
 
 def _rescue(

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from native_reader import kernel
-from native_reader.errors import OptionError, UnreadableError, option_name, shown
+from native_reader.errors import OptionError, UnreadableError, option_name, reason_of, shown
 from native_reader.storage.linux import Look, absent, looks
 from native_reader.storage.protocol import DirEntry, Disk, Storage, StoredFile, register, storage_of
 
@@ -410,7 +410,8 @@ def linked(uris: Mapping[str, str]) -> Iterator[str]:
                 else:
                     _copy(uri, f"{directory}/{name}")
         except OSError as error:
-            text = f"could not fill a temporary directory: {error}. If the disk is full or read-only, set TMPDIR to another directory"
+            advice = "If the disk is full or read-only, set TMPDIR to another directory"
+            text = f"could not fill a temporary directory: {reason_of(error)}. {advice}"
             raise UnreadableError(text) from error
         yield directory
 

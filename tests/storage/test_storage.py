@@ -219,9 +219,9 @@ def test_an_unreadable_file_or_directory_is_named(shared):
     assert refused.value.errno == shut.value.errno == errno.EACCES
     owner = pwd.getpwuid(segment.stat().st_uid).pw_name
     whose = f"It belongs to the user {owner}: run this as that user, for example with sudo -u {owner}"
-    assert str(refused.value) == f"[Errno 13] could not open {segment.as_uri()}: Permission denied. {whose}"
-    assert str(shut.value) == f"[Errno 13] could not list {closed.as_uri()}: Permission denied"
-    assert str(below.value) == f"[Errno 13] could not get the status of {closed.as_uri()}/store: Permission denied"
+    assert str(refused.value) == f"could not open {segment.as_uri()}: Permission denied. {whose}"
+    assert str(shut.value) == f"could not list {closed.as_uri()}: Permission denied"
+    assert str(below.value) == f"could not get the status of {closed.as_uri()}/store: Permission denied"
 
 
 def test_an_unreadable_directory_next_to_stores_does_not_hide_them(shared):
