@@ -31,6 +31,13 @@ CODES = {
             "用从节点或备份中的数据恢复该区间；rmqstore 会继续读取其余部分，mode=DROPMALFORMED 也一样",
         ),
     ),
+    "log-encrypted": (
+        ("a file of the log without a record, whose bytes look random", "日志的某个文件中没有记录，内容像是随机数据"),
+        (
+            "it may be encrypted or compressed: decrypt or unpack it, or restore it from a slave or a backup",
+            "它可能已加密或压缩：请解密或解压，或用从节点或备份恢复",
+        ),
+    ),
     "log-unreadable": (("a file of the log, or a part of it, cannot be read", "日志的某个文件或其中一部分无法读取"), _DISK),
     "log-checksum": (
         ("a whole record with a wrong checksum", "完整的记录，但校验和错误"),

@@ -100,6 +100,7 @@ VERIFY = {
     ),
     "less than a header": ("it has {size:,} bytes, fewer than a header", "有 {size:,} 字节，小于文件头"),
     "unusual size": ("{size:,} bytes do not fit the usual numbers of slots and entries", "{size:,} 字节与通常的槽数和条目数不符"),
+    "no record in random bytes": ("no record in {bytes:,} bytes, which look random", "{bytes:,} 字节中没有记录，内容像是随机数据"),
     "unreadable file": ("the file cannot be read", "无法读取该文件"),
     "no entries": ("its header has no entries", "其文件头没有条目"),
     "impossible header": (

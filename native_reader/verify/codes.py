@@ -16,6 +16,7 @@ CODES = {
     # The log
     "log-damage": ERROR,
     "log-unreadable": ERROR,
+    "log-encrypted": ERROR,
     "log-checksum": ERROR,
     "record-properties": ERROR,
     "record-compression": ERROR,

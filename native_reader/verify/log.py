@@ -22,6 +22,7 @@ from native_reader.records.damages import OTHER_KEYS, UNREADABLE, Damage, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.sentences import Said, say, verbatim
+from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, REFUSED, Segment, is_live
 from native_reader.storage.strays import rename_to
 from native_reader.storage.window import ReadRate, Window
@@ -40,6 +41,10 @@ _DOUBTS = {
     ODD_PROPERTIES: ("record-properties", "odd properties", Mark.PROPERTIES),
 }
 _NEVER = -(2**62)
+_PAGE, _PAGES = 4096, 16
+_RANDOM = 400
+"""Of the bytes of a page, the sum of the squared distances from an equal number of each, over that number: 255 on average if they are
+random, with a deviation of 23. Text, zeros and records have thousands."""
 _MOST_HELD = 1 << 20
 """A range ends after this many records and keys; they take up to 200 MB."""
 
@@ -119,6 +124,7 @@ class _SegmentCheck:
         self._first_time: int | None = None
         self._newest = self._last_time = _NEVER
         self._first_damage: int | None = None
+        self._is_encrypted = False
 
     def check(self) -> None:
         split, projection, segment = self._part.split, self._projection, self._segment
@@ -201,6 +207,7 @@ class _SegmentCheck:
         """Compare the records up to an offset with the entries that name them."""
         low, high, frame = self._checked, reached, self._frame
         facts, keys, light = self._reader.taken()
+        self._encrypted(len(facts), reached)
         self._held, self._checked = 0, reached
         if len(facts):
             self._times(facts)
@@ -214,6 +221,13 @@ class _SegmentCheck:
         self._account(facts)
         self._damage = [each for each in self._damage if each[1] > reached]
         self._reader.forget()
+
+    def _encrypted(self, records: int, reached: int) -> None:
+        """Whether the file begins without a record, and looks random. What was written there may still be had: it counts as not read."""
+        base, uri = self._segment.base, self._segment.uri
+        if self._checked == base and not records and self._damage and _looks_random(uri, reached - base):
+            self._is_encrypted, self._states.unread_from = True, base
+            self._findings.add("log-encrypted", uri, say("no record in random bytes", bytes=reached - base), base)
 
     def _themselves(self, facts: RecordFacts) -> None:
         """Records that contradict themselves: most ranges have none."""
@@ -253,7 +267,7 @@ class _SegmentCheck:
             start, end = damage[row].tolist()
             mark = (
                 Mark.UNREAD
-                if end > self._segment.base + window.not_read_from
+                if self._is_encrypted or end > self._segment.base + window.not_read_from
                 else Mark.LAST_BYTES
                 if end == self._segment.end
                 else Mark.BYTES
@@ -316,3 +330,15 @@ def _described(damage: Damage, unopened: str | None) -> Said:
 
 def _earlier(milliseconds: int) -> Said:
     return say("stored earlier", milliseconds=milliseconds)
+
+
+def _looks_random(uri: str, size: int) -> bool:
+    """Whether the bytes of pages all over the first `size` bytes of a file are as frequent as if by chance: encrypted, or compressed."""
+    if size < _PAGE:
+        return False
+    with storage_of(uri).open(uri) as file:
+        for place in np.linspace(0, size - _PAGE, _PAGES).astype(np.int64).tolist():
+            counts = np.bincount(file.read_array(place, np.uint8, _PAGE), minlength=256)
+            if ((counts - _PAGE // 256) ** 2).sum() > _RANDOM * (_PAGE // 256):
+                return False
+    return True
