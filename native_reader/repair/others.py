@@ -24,8 +24,8 @@ from native_reader.storage.store import PLAIN, Segment, StoreFiles
 from native_reader.witness.look import look_at
 from native_reader.writing.records import blank
 
-_BESIDE = 256 << 10
-"""How far from lost bytes records are compared."""
+_BESIDE = 128 << 10, 16 << 20
+"""How far from lost bytes records are compared. Where there is none, farther: the largest records have several MiB."""
 _AT_ONCE = 4 << 20
 """Lost bytes that are so close to each other are looked for together."""
 _COLUMNS = ("physical_offset", "record_size", "topic", "queue_id", "queue_offset")
@@ -166,22 +166,33 @@ class _Peer:
 
     def _are_same(self, starts: Numbers, stops: Numbers) -> Mask:
         """At which lost ranges both logs are the same one."""
+        found, left = np.zeros(len(starts), np.bool_), np.arange(len(starts))
+        for reach in _BESIDE:
+            place, is_equal = self._beside(starts[left], stops[left], reach)
+            self.differs |= bool(len(is_equal)) and not is_equal.all()
+            before, after = np.searchsorted(place, starts[left]) - 1, np.searchsorted(place, stops[left])
+            last = int(np.flatnonzero(is_equal)[-1]) if is_equal.any() else -1
+            has_before = np.append(place, -MOST_OFFSET)[before] >= starts[left] - reach
+            right_before = has_before & np.append(is_equal, False)[before]
+            found[left] = np.where(after < len(place), last >= after, right_before)
+            left = left[~has_before & (np.append(place, MOST_OFFSET)[after] >= stops[left] + reach)]
+            if not len(left):
+                break
+        return found
+
+    def _beside(self, starts: Numbers, stops: Numbers, reach: int) -> tuple[Numbers, Mask]:
+        """The records of the other log that are so near to these ranges, and in no lost one: where they begin, and which are equal."""
         places, equal = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
-        edges = np.concatenate([np.stack([starts - _BESIDE, starts], 1), np.stack([stops, stops + _BESIDE], 1)])
+        edges = np.concatenate([np.stack([starts - reach, starts], 1), np.stack([stops, stops + reach], 1)])
         edges = edges[np.argsort(edges[:, 0], kind="stable")]
+        lost_from, lost_until = self._holes.T
         for low, high in _together(np.maximum(edges[:, 0], 0), edges[:, 1], _AT_ONCE):
             for records in self._records(low, high):
-                at = np.searchsorted(stops, records.offset, "right")
-                outside = records.where(records.end <= np.append(starts, MOST_OFFSET)[at])
+                at = np.searchsorted(lost_until, records.offset, "right")
+                outside = records.where(records.end <= np.append(lost_from, MOST_OFFSET)[at])
                 places.append(outside.offset)
                 equal.append(self._is_equal(outside))
-        place, is_equal = np.concatenate(places), np.concatenate(equal)
-        self.differs = bool(len(is_equal)) and not is_equal.all()
-        before, after = np.searchsorted(place, starts), np.searchsorted(place, stops)
-        last = int(np.flatnonzero(is_equal)[-1]) if is_equal.any() else -1
-        right_before = np.append(is_equal, False)[before - 1] & (before > 0)
-        found: Mask = np.where(after < len(place), last >= after, right_before)
-        return found
+        return np.concatenate(places), np.concatenate(equal)
 
     def _records(self, low: int, high: int) -> Iterator[_Records]:
         """The whole records of the other log between two offsets, in order."""
@@ -191,10 +202,17 @@ class _Peer:
             yield _Records(offsets, offsets + batch["record_size"].to_numpy(), pa.Table.from_batches([batch]))
 
     def _is_equal(self, records: _Records) -> Mask:
-        """Which records this log has, byte by byte. There are few: only those beside lost ranges are compared."""
+        """Which records this log has, byte by byte. The loop is over those beside lost ranges."""
         found = np.zeros(len(records.offset), np.bool_)
-        for row, (offset, end) in enumerate(zip(records.offset.tolist(), records.end.tolist(), strict=True)):
-            found[row] = _bytes_of(self._files, offset, end - offset) == _bytes_of(self._other, offset, end - offset)
+        bases = np.array([each.base for each in self._files.segments], np.int64)
+        number = np.searchsorted(bases, records.offset, "right")
+        cuts = np.flatnonzero((number[1:] != number[:-1]) | (records.offset[1:] != records.end[:-1])) + 1
+        for rows in np.split(np.arange(len(number)), cuts) if len(number) else ():
+            begin, stop = int(records.offset[rows[0]]), int(records.end[rows[-1]])
+            own, other = (_bytes_of(files, begin, stop - begin) for files in (self._files, self._other))
+            for row in rows.tolist():
+                at = slice(int(records.offset[row]) - begin, int(records.end[row]) - begin)
+                found[row] = bool(own[at]) and own[at] == other[at]
         return found
 
     def _runs(self, records: _Records, stop: Numbers) -> Iterator[_Piece]:

@@ -167,7 +167,7 @@ class RepairPlan:
             not self.is_whole
             or entries
             or self.filled_bytes > 0
-            or self.filled is not None
+            or (self.filled is not None and bool(self.filled.ranges))
             or not is_complete
             or bool(self.shape.made or self.shape.has_junk or self.flaws)
         )

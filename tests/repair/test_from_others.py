@@ -11,7 +11,9 @@ from random import Random
 import pytest
 from support.command_line import run
 from support.golden import unpack
+from support.indexed_stores import indexed
 from support.own_stores import STORES
+from support.queued_stores import dispatched
 from support.repaired import contents, opened, records_of
 from support.store_damages import (
     DAMAGES,
@@ -26,6 +28,8 @@ from support.store_damages import (
     tail,
     zeroed_segment,
 )
+from support.stores import files_of, log_of, message, on_disk
+from support.verified import beside
 
 import native_reader as nr
 
@@ -123,6 +127,32 @@ def test_what_precedes_the_parting_comes(tmp_path: Path, slave: Path) -> None:
     other_bodies(other, 200_000)
     done = opened(store).repair(tmp_path / "new", others=[other])
     assert (records_of(tmp_path / "new"), done.is_whole) == (records_of(slave), True)
+
+
+def test_what_follows_the_parting_does_not_come_with_what_precedes_it(tmp_path: Path) -> None:
+    store, other = copy(tmp_path / "a"), copy(tmp_path / "b")
+    at, _ = records(segments(store)[1])[20]
+    patch(segments(store)[1], at, bytes(100))
+    for each in segments(store)[4:]:
+        each.unlink()
+    other_bodies(other, 3 * 65536)
+    done = opened(store).repair(tmp_path / "new", others=[other])
+    assert done.plan.filled is not None
+    assert [each.messages for each in done.plan.filled.taken] == [1]
+    assert records_of(tmp_path / "new") == [row for row in records_of(other) if row[0] < 3 * 65536] + [
+        row for row in records_of(store) if row[0] >= 3 * 65536
+    ]
+
+
+def test_records_that_are_larger_than_what_is_compared_first(tmp_path: Path) -> None:
+    messages = [message(each, topic="T", queue_offset=each, body=Random(each).randbytes(400_000)) for each in range(12)]
+    log = log_of(messages, segment_size=1 << 20)
+    files = files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed) | beside(log, ["T"])
+    own, other = (on_disk(tmp_path / name, files) / "store" for name in ("a", "b"))
+    whole, placed = records_of(other), log.placed[4]
+    patch(own / "commitlog" / f"{placed.segment:020}", placed.offset - placed.segment, bytes(200))
+    done = nr.open(own).repair(tmp_path / "new", others=[other])
+    assert (records_of(tmp_path / "new"), done.is_whole) == (whole, True)
 
 
 def test_a_tag_that_the_queue_contradicts_comes_from_the_other(tmp_path: Path, slave: Path) -> None:
