@@ -35,7 +35,7 @@ ENGINE = (
 FOLDERS = (
     "native_reader",
     *(f"native_reader/{name}" for name in (*ENGINE, "witness", "export", "frames", "stream", "start", "facts", "compare")),
-    *("native_reader/rescue", "native_reader/repair", "native_reader/testing"),
+    *("native_reader/rescue", "native_reader/lost", "native_reader/repair", "native_reader/testing"),
     *("rmqstore_spark", "pyspark_rmqstore", "rmqstore", "rmqstore/cli", "rmqstore/report"),
     *("kernel/src", "tests/support", ".ci"),
 )

@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from native_reader.layout.inner import PLACEHOLDER_TAG
+from native_reader.layout.kinds import DELAY_TOPIC, OP_TOPIC
 from native_reader.layout.record import Mask, Numbers
 from native_reader.repair.log_shape import BLANK
 from native_reader.repair.records import ReadSettings
@@ -28,7 +31,7 @@ _BESIDE = 128 << 10, 16 << 20
 """How far from lost bytes records are compared. Where there is none, farther: the largest records have several MiB."""
 _AT_ONCE = 4 << 20
 """Lost bytes that are so close to each other are looked for together."""
-_COLUMNS = ("physical_offset", "record_size", "topic", "queue_id", "queue_offset")
+_COLUMNS = ("physical_offset", "record_size", "topic", "queue_id", "queue_offset", "tags", "uniq_key", "body_size")
 MOST_OFFSET = 2**62
 """After all offsets of a log."""
 
@@ -198,8 +201,9 @@ class _Peer:
         """The whole records of the other log between two offsets, in order."""
         bounds = {"starting_physical_offset": low or None, "ending_physical_offset": high}
         for batch in self._settings.scan(self._other, _COLUMNS, **bounds).to_batches(self._settings.jobs):
-            offsets = batch["physical_offset"].to_numpy()
-            yield _Records(offsets, offsets + batch["record_size"].to_numpy(), pa.Table.from_batches([batch]))
+            rows = pa.Table.from_batches([batch]).filter(pc.invert(_is_made(batch)))
+            offsets = rows["physical_offset"].to_numpy()
+            yield _Records(offsets, offsets + rows["record_size"].to_numpy(), rows)
 
     def _is_equal(self, records: _Records) -> Mask:
         """Which records this log has, byte by byte. The loop is over those beside lost ranges."""
@@ -246,6 +250,15 @@ class _Peer:
         for (topic, queue_id), runs in sorted(self._queues.items()):
             for first, last in runs:
                 yield Taken(self._other.uri, topic, queue_id, first, last)
+
+
+def _is_made(rows: pa.RecordBatch) -> pa.Array:
+    """Which records an earlier repair made: placeholders of lost messages, and fillers. See `filling`."""
+    topic, tag = rows["topic"].cast(pa.string()), rows["tags"].cast(pa.string())
+    is_small = pc.and_(pc.equal(rows["body_size"], 1), pc.and_(pc.is_null(tag), pc.is_null(rows["uniq_key"])))
+    of_broker = pc.and_(pc.is_in(topic, pa.array([DELAY_TOPIC, OP_TOPIC])), is_small)
+    named = pc.or_(pc.equal(topic, PLACEHOLDER_TAG), pc.fill_null(pc.equal(tag, PLACEHOLDER_TAG), fill_value=False))
+    return pc.or_(named, of_broker)
 
 
 def _together(starts: Numbers, stops: Numbers, near: int) -> Iterator[tuple[int, int]]:

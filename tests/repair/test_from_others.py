@@ -202,3 +202,12 @@ def test_the_command_says_what_it_took(tmp_path: Path, slave: Path) -> None:
     plan = run("repair", str(store), str(tmp_path / "planned"), "--from", str(slave), "--dry-run", "--lang", "zh")
     assert "取自其他存储" in plan.out
     assert not (tmp_path / "planned").exists()
+
+
+def test_placeholders_of_an_earlier_repair_are_no_messages(tmp_path: Path) -> None:
+    store = copy(tmp_path, random_bytes)
+    alone = opened(store).repair(tmp_path / "repaired")
+    done = opened(store).repair(tmp_path / "new", others=[tmp_path / "repaired"])
+    assert (done.plan.lost_messages, done.plan.placeholders) == (alone.plan.lost_messages, alone.plan.placeholders)
+    assert done.plan.filled is not None
+    assert not done.plan.filled.taken

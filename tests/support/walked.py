@@ -69,9 +69,10 @@ def _store_of_json(path: Path) -> None:
 
 
 def _damaged_store(path: Path) -> None:
-    """A store of ordinary messages with a page of zeros, and without one segment."""
+    """A store of ordinary messages with a page of zeros, and without one segment; and beside it its whole copy, `slave`."""
     sizes = {"mapped_file_size_commit_log": 256 << 10, "mapped_file_size_consume_queue": 20 * 500}
     write_store(path, StoreSpec(bytes=1 << 20, topics=2, shapes="equal", max_hash_slot_num=500, max_index_num=2000, **sizes))
+    shutil.copytree(path, path.with_name("slave"))
     log = sorted((path / "commitlog").iterdir())
     patch(log[0], 25 * PAGE, bytes(PAGE))
     log[2].unlink()
