@@ -338,7 +338,7 @@ def _looks_random(uri: str, size: int) -> bool:
         return False
     with storage_of(uri).open(uri) as file:
         for place in np.linspace(0, size - _PAGE, _PAGES).astype(np.int64).tolist():
-            counts = np.bincount(file.read_array(place, np.uint8, _PAGE), minlength=256)
+            counts = np.bincount(file.read_array(place, "u1", _PAGE), minlength=256)
             if ((counts - _PAGE // 256) ** 2).sum() > _RANDOM * (_PAGE // 256):
                 return False
     return True
