@@ -204,6 +204,13 @@ def write_rescued(
     _write(folder, f"{path}/", files, account, _topics(account, look.evidence(account, None, log), Asked()))
 
 
+def write_repaired(folder: Target, path: str, files: StoreFiles, *, account: Account, jobs: int, max_read_rate: int | str | None) -> None:
+    """Write the same to the folder `path` of a repair. The log is read once more, for tags."""
+    reading = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
+    look = _Look(files, reading, {"jobs": jobs})
+    _write(folder, f"{path}/", files, account, _topics(account, look.evidence(account, None, _ReadLog(look)), Asked()))
+
+
 def _topics(account: Account, evidence: Evidence, asked: Asked) -> list[TopicLoss]:
     """Each topic with its team and a folder of its own, those with most messages first."""
     rows = (row for batch in account.faults.to_batches(_ROWS) for row in batch.to_pylist())

@@ -130,15 +130,21 @@ def _groups(plan: RepairPlan) -> Iterator[dict[str, Any]]:
 
 
 def page_of(
-    plan: RepairPlan, path: str | None, warnings: Sequence[Said], start: Start | None = None, account: Account | None = None
+    plan: RepairPlan,
+    path: str | None,
+    warnings: Sequence[Said],
+    start: Start | None = None,
+    account: Account | None = None,
+    *,
+    has_lost: bool = False,
 ) -> Document:
-    """What the page says. Without `path`, only the plan was made."""
+    """What the page says. Without `path`, only the plan was made. `has_lost`: whether a folder has what each team lost."""
     is_repair = plan.moved is None
     facts = facts_of(plan)
     steps = [Said(each) for each in (_first(plan), *_STEPS[is_repair])]
     sections = {
         **({} if plan.filled is None else {"from": _taken(plan)}),
-        "queues": _not_served(plan, facts),
+        "queues": [*_not_served(plan, facts), *(paragraph("folder for teams") if has_lost else ())],
         **({"doubtful": _doubtful(plan)} if plan.doubts else {}),
         **({"made": _made(facts)} if is_repair else {}),
         "missed": _missed(facts),

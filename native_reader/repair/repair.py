@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow.compute as pc
+
 from native_reader.account.account import Account
-from native_reader.errors import ExportError, StoreError, reason_of
+from native_reader.account.states import UNREACHABLE
+from native_reader.errors import ExportError, StoreError, UnreadableError, reason_of
 from native_reader.export.target import Target
+from native_reader.lost.lost import write_repaired
 from native_reader.markdown import lines_of
 from native_reader.records.damages import NO_DAMAGE
 from native_reader.repair import disk
@@ -24,12 +29,14 @@ from native_reader.repair.proof import prove
 from native_reader.repair.records import ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
-from native_reader.repair.write import LOG, PAGES, indexes_tags, write_store
+from native_reader.repair.write import LOG, LOST, PAGES, indexes_tags, write_store
 from native_reader.sentences import ENGLISH, Said
 from native_reader.start import BUT, YES, Start, answer_for
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import UNFINISHED, StoreFiles
 from native_reader.text import size_of
+
+_log = logging.getLogger("native_reader")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,8 @@ class Repaired:
     """The warnings as the page says them."""
     start: Start | None = None
     account: Account | None = None
+    has_lost: bool = field(default=False, repr=False)
+    """Whether the folder `lost` has what each team lost."""
 
     @property
     def is_whole(self) -> bool:
@@ -76,7 +85,7 @@ class Repaired:
         Args:
             language: `en` or `zh`.
         """
-        yield from lines_of(page_of(self.plan, self.path, self.said, self.start, self.account), language)
+        yield from lines_of(page_of(self.plan, self.path, self.said, self.start, self.account, has_lost=self.has_lost), language)
 
     def to_dict(self) -> dict[str, Any]:
         """Build the content of `repair.json`."""
@@ -116,7 +125,8 @@ def _written(files: StoreFiles, unfinished: Target, path: str, settings: ReadSet
             start = answer_for(
                 new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True, counts=not account.is_whole
             )
-            done = Repaired(plan, path, *_warnings(warnings), start, account)
+            has_lost = _write_lost(unfinished, plan, settings)
+            done = Repaired(plan, path, *_warnings(warnings), start, account, has_lost)
             unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
             background.finish()
         unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(language))
@@ -129,6 +139,21 @@ def _written(files: StoreFiles, unfinished: Target, path: str, settings: ReadSet
             raise
         again = f"Delete that folder, and start the repair again: rm -r {unfinished.path}"
         raise ExportError(f"{unfinished.path}: could not write: {reason_of(error)}. {again}") from error
+
+
+def _write_lost(folder: Target, plan: RepairPlan, settings: ReadSettings) -> bool:
+    """Write what each team lost. If something cannot be read for it, the repair goes on. Returns whether it was written."""
+    rows = plan.account.table
+    account = Account(rows.filter(pc.not_equal(rows["state"], UNREACHABLE)))  # these have their entries again
+    if account.is_whole or plan.moved is not None:
+        return False
+    try:
+        write_repaired(folder, LOST, plan.files, account=account, jobs=settings.jobs, max_read_rate=settings.max_read_rate)
+    except UnreadableError as error:
+        folder.remove_folder(LOST)
+        _log.warning("%s: the files for the owners of topics were not written: %s", folder.path, error)
+        return False
+    return True
 
 
 def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKeys, copies: Copies) -> RepairPlan:

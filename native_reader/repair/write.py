@@ -37,7 +37,9 @@ from native_reader.writing.records import checkpoint
 LOG, QUEUES, INDEX, CONFIG, CHECKPOINT = "commitlog", "consumequeue", "index", "config", "checkpoint"
 PAGES = {False: ("repair.md", "repair.json"), True: ("extract.md", "extract.json")}
 """The page and the facts, by whether it is an extract."""
-_MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *PAGES[False], *PAGES[True])
+LOST = "lost"
+"""The folder for the owners of topics, if messages are lost."""
+_MADE = (LOST, LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *PAGES[False], *PAGES[True])
 """Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
 _ZEROS = bytes(1 << 20)
 

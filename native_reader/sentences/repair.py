@@ -53,6 +53,10 @@ REPAIR = {
         "nothing: `{store}` has another log there. Its records beside what is lost are not equal. `rmqstore diff` shows where they part.",
         "没有：`{store}` 在那里是另一份日志，缺失处旁边的记录不相同。`rmqstore diff` 显示两者从哪里分开。",
     ),
+    "folder for teams": (
+        "For the owners of topics: the folder `lost` has a file for each topic, with what is known of each message, and a text to send.",
+        "给各 topic 的负责人：目录 `lost` 中每个 topic 都有一个文件，说明每条消息的已知信息，并附有可发送的说明。",
+    ),
     "result together": ("With the other stores:", "加上其他存储："),
     "title from": ("Messages from other stores", "取自其他存储的消息"),
     "column store": ("store", "存储"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -252,7 +253,20 @@ def test_a_repaired_store_is_repaired_to_itself(tmp_path: Path) -> None:
     assert again.is_whole
     assert f"**Survived:** {again.plan.messages} messages" in (tmp_path / "again" / "repair.md").read_text(), "the page of the first repair"
     old, new = contents(tmp_path / "new"), contents(tmp_path / "again")
-    assert {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)} <= {"repair.md", "repair.json"}
+    differing = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+    assert {path for path in differing if not path.startswith("lost/")} <= {"repair.md", "repair.json"}
+    assert not (tmp_path / "again" / "lost").exists(), "what the first repair lost"
+
+
+def test_a_repair_writes_what_each_team_lost(tmp_path: Path) -> None:
+    store = damaged("5.5.0-killed", tmp_path, page_of_zeros)
+    done = opened(store).repair(tmp_path / "new")
+    rows = (tmp_path / "new" / "lost" / "Plain" / "lost.jsonl").read_text().splitlines()
+    assert sum(json.loads(row)["messages"] for row in rows) == done.plan.lost_messages > 0
+    assert "the folder `lost` has a file for each topic" in (tmp_path / "new" / "repair.md").read_text()
+    store = damaged("5.5.0-killed", tmp_path / "queues", no_queues)
+    opened(store).repair(tmp_path / "whole")
+    assert not (tmp_path / "whole" / "lost").exists(), "messages that have their entries again"
 
 
 def test_delayed_messages_are_due_when_they_were(tmp_path: Path) -> None:
