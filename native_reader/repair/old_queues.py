@@ -94,8 +94,10 @@ class OldQueues:
         directories = () if files.consume_queue is None else (files.consume_queue,)
         queues = [queue for topic in topics_in(directories, light=True) for queue in queues_of(topic) if queue.files]
         self.units = max((file.units for queue in queues for file in queue.files), default=0)
-        if sizes is None and not self.units:
-            raise refusal("no queue size", store=files.uri)
+        self.assumes_size = sizes is None and not self.units
+        """Whether nothing tells how large its files are: they get the size of a default broker."""
+        if self.assumes_size:
+            sizes = FileSizes()
         if sizes is not None:
             if self.units not in (0, sizes.queue // WIDTH):
                 raise refusal("configured", name="mappedFileSizeConsumeQueue", size=sizes.queue, found=self.units * WIDTH)

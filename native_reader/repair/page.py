@@ -52,6 +52,7 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str] = (), start: Start | None
         "ranges": [{"start": start, "stop": stop} for start, stop in _ranges(plan)],
         "queues": [*_lost_before(plan), *_lost_queues(plan)],
         "before_log": {"expired": plan.before_log(Mark.BEFORE_BEGIN), "lost": plan.before_log(Mark.REMOVED)},
+        "assumed_queue_file_bytes": plan.queue_file_bytes if plan.assumes_queue_size else None,
         "choices": {name: value for name, value in plan.choices._asdict().items() if name != "topics"},
         "topics": list(plan.choices.topics) or None,
         "records_with_another_checksum": sorted(plan.corrected),
@@ -240,6 +241,8 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
     for loose in plan.filling.ignored:
         topic, queue = plan.lost.queues[loose.queue]
         yield result("passed", say("passed", topic=topic, queue=queue, committed=loose.stop, end=loose.first))
+    if plan.assumes_queue_size:
+        yield result("queue size", say("page assumed size", size=plan.queue_file_bytes))
     if plan.index is None:
         yield result("keys", Said("no index"))
 

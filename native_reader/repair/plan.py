@@ -111,6 +111,8 @@ class RepairPlan:
     """If other stores help: in which states the messages are without them. `account` and `files` are of what all of them have."""
     filled: Filled | None = None
     """What comes from other stores."""
+    assumes_queue_size: bool = False
+    """Whether nothing tells how large queue files are: they get the size of a default broker."""
 
     @property
     def renamed(self) -> Mapping[str, str]:
@@ -200,10 +202,15 @@ class RepairPlan:
         return sum(hole.stop - hole.start for hole in ends if was_blank(shape, hole))
 
     @property
+    def queue_file_bytes(self) -> int:
+        """How large each file of a queue is."""
+        return self.units * QUEUE_ENTRY.itemsize
+
+    @property
     def bytes_to_write(self) -> int:
         """How large the files of the new store are, at most."""
         queues = [() if queue.before is None else queue.before.files for queue in self.survey.queues.values()]
-        of_queues = sum(self.units * QUEUE_ENTRY.itemsize * max(1, len(files)) for files in queues)
+        of_queues = sum(self.queue_file_bytes * max(1, len(files)) for files in queues)
         of_index = sum(file.size for file in index_files(self.files.index))
         return self.shape.stop - self.shape.begin + of_queues + of_index
 
@@ -315,7 +322,7 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
         files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end, settings),
         dict(sorted(survey.doubts.items())), dropped, remade, tuple(groups), is_stale and not clears, _was_stopped(files),
         index_shape(files, settings.sizes), settings.choices, _mended(files, old, survey, settings.choices), ahead,
-        check.account, () if settings.choices.topics else check.copied,
+        check.account, () if settings.choices.topics else check.copied, assumes_queue_size=old.assumes_size,
     )  # fmt: skip
     return done if done.changes or settings.choices.topics else replace(done, flaws=check.flaws)
 

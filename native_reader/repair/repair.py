@@ -70,9 +70,14 @@ class Repaired:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is lost or in doubt, and, if the new store was written, a broker may be started and serves all of it."""
+        """Whether nothing is lost, in doubt or assumed, and, if the new store was written, a broker may be started and serves all of it."""
         is_served = self.account is None or self.account.is_whole
-        return self.plan.is_whole and is_served and (self.start is None or self.start.outcome in (YES, BUT))
+        return (
+            self.plan.is_whole
+            and not self.plan.assumes_queue_size
+            and is_served
+            and (self.start is None or self.start.outcome in (YES, BUT))
+        )
 
     @property
     def page(self) -> str | None:

@@ -103,11 +103,6 @@ REFUSALS = {
         "queue file {name} has {size:,} bytes, others {expected:,}. Move the files of another configuration away",
         "队列文件 {name} 有 {size:,} 字节，其他文件有 {expected:,} 字节。请移走属于其他配置的文件",
     ),
-    "refused no queue size": (
-        "{store} has no file of a consume queue, so it is not known how large a broker makes them. "
-        f"Name the broker's configuration file with {option_name('broker_conf')}",
-        f"{{store}} 中没有消费队列文件，无法知道 broker 创建的文件大小。请用 {option_name('broker_conf')} 指定 broker 的配置文件",
-    ),
     "refused configured": (
         "the broker's configuration sets {name} to {size:,}, and the store has {found:,}: a broker does not start on files of another "
         "size. Name the configuration with which the store was written",

@@ -233,6 +233,17 @@ REPAIR = {
         ),
     ),
     "topic with count": ("{topic} {count:,}", "{topic} {count:,}"),
+    "result queue size": ("Queue files:", "队列文件："),
+    "page assumed size": (
+        (
+            "no consume queue is left that shows how large they are, so each has {size:,} bytes, as those of a default broker "
+            "(mappedFileSizeConsumeQueue). If yours has another size, it does not start on them: repair again, and name its configuration."
+        ),
+        (
+            "没有留下能说明文件大小的消费队列，因此每个文件为 {size:,} 字节，与默认的 broker 相同（mappedFileSizeConsumeQueue）。"
+            "如果你的 broker 使用其他大小，它无法在其上启动：请指定其配置，再次修复。"
+        ),
+    ),
     "result keys": ("Keys:", "Key："),
     "no index": (
         (

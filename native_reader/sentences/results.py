@@ -31,6 +31,12 @@ RESULTS = {
         "{messages:,} {messages:message|messages} kept with a changed body and another checksum",
         "{messages:,} 条消息的消息体已改变，仍然保留，并改写了校验和",
     ),
+    "assumed size": (
+        "no consume queue shows how large its files are: they have {size:,} bytes, as those of a default broker. Check "
+        "mappedFileSizeConsumeQueue of yours; if it differs, repair with its configuration",
+        "没有消费队列能说明其文件大小：新文件为 {size:,} 字节，与默认的 broker 相同。请检查你的 mappedFileSizeConsumeQueue；"
+        "如果不同，请指定其配置再修复",
+    ),
     "taken from": (
         "{messages:,} {messages:message|messages} from {store}, in their places: there, it has the same log",
         "{messages:,} 条消息取自 {store}，位置不变：它在那里是同一份日志",

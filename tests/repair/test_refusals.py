@@ -24,6 +24,7 @@ from native_reader.sentences.refusals import REFUSALS
 from native_reader.storage.broker_conf import FileSizes, file_sizes
 from native_reader.storage.store import UNFINISHED, StoreFiles
 from native_reader.testing import CommitLog, Message, encode
+from rmqstore.results import said_of_repair
 
 
 @pytest.fixture
@@ -158,9 +159,13 @@ def test_a_segment_of_another_broker_was_refused_for_queue_offsets(store: Path, 
 
 
 def test_queues_that_are_gone_without_a_configuration(store: Path, tmp_path: Path) -> None:
-    """A broker does not start on queue files of another size than its own."""
+    """A broker does not start on queue files of another size than its own, so the exit code is not 0."""
     shutil.rmtree(store / "consumequeue")
-    assert "Name the broker's configuration file with broker_conf" in refused(store, tmp_path / "new")
+    done = nr.open(store).repair(tmp_path / "new")
+    assert {path.stat().st_size for path in (tmp_path / "new" / "consumequeue").glob("*/*/*")} == {6_000_000}
+    assert (done.is_whole, done.plan.is_whole, done.to_dict()["assumed_queue_file_bytes"]) == (False, True, 6_000_000)
+    assert "repair again, and name its configuration" in (tmp_path / "new" / "repair.md").read_text()
+    assert [said.kind for said in said_of_repair(done) if said.kind == "warning"]
 
 
 @pytest.mark.parametrize(("name", "value"), [("mappedFileSizeCommitLog", 131072), ("mappedFileSizeConsumeQueue", 6_000_000)])
