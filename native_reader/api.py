@@ -726,7 +726,7 @@ def open(
     )
     parts = given
     if config:
-        found = paths_that_count(config, paths, given, parse_broker_conf(uri_of(config)))
+        found = paths_that_count(config, paths, given, parse_broker_conf(uri_of(config), is_elsewhere=bool(paths)))
         queues, index = given.consume_queue or found.consume_queue, given.index or found.index
         parts = StorePaths(found.root, given.commit_log or found.commit_log, found.dledger, queues, index)
     if not paths and parts == StorePaths():

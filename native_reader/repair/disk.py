@@ -245,6 +245,11 @@ def real_path(path: str) -> str:
     return os.path.realpath(path)
 
 
+def is_file(path: str) -> bool:
+    """Whether a path is a file, or anything but a folder."""
+    return os.path.lexists(path) and not os.path.isdir(path)
+
+
 def is_mount(path: str) -> bool:
     """Whether a file system is mounted there: such a folder cannot be replaced."""
     return os.path.ismount(path)

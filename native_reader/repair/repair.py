@@ -184,6 +184,9 @@ def _plan(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = Non
 
 def _refuse_contents(place: str, unfinished: str) -> None:
     """Nothing in a folder is overwritten, and two repairs never write to one."""
+    for path in (place, unfinished):
+        if disk.is_file(path):
+            raise refusal("file", path=path)
     if disk.names_in(unfinished):
         raise refusal("being written" if disk.is_locked(unfinished) else "unfinished", path=unfinished)
     if names := disk.names_in(place):

@@ -153,6 +153,10 @@ REFUSALS = {
         "{path} is where a disk is mounted, and the new store appears there under a new name. Name a folder in it: {path}/store",
         "{path} 是磁盘的挂载点，而新的存储会以新名称出现在那里。请指定其中的一个目录：{path}/store",
     ),
+    "refused file": (
+        "{path} is a file. Choose a folder that is new or empty",
+        "{path} 是一个文件。请选择新的或空的目录",
+    ),
     "refused not empty": (
         "{path} is not empty: it contains {name}. Choose a new or empty folder",
         "{path} 不为空：其中有 {name}。请选择新的或空的目录",

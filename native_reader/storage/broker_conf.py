@@ -130,14 +130,14 @@ def _settings_in(uri: str) -> dict[str, str]:
     return dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))
 
 
-def parse_broker_conf(uri: str) -> StorePaths:
-    """The store's paths in a broker's properties file."""
+def parse_broker_conf(uri: str, *, is_elsewhere: bool = False) -> StorePaths:
+    """The store's paths in a broker's properties file. `is_elsewhere`: the user names the store, so that the file need not."""
     settings = _settings_in(uri)
     logs = paths_of(settings.get("storePathCommitLog", ""))
     if len(logs) > 1:  # with a single path, a broker ignores the read-only ones
         logs += paths_of(settings.get("readOnlyCommitLogStorePaths", ""))
     root = settings.get("storePathRootDir") or None
-    if root is None and not logs:
+    if root is None and not logs and not is_elsewhere:
         raise PathError(
             f"{uri} sets neither storePathRootDir nor storePathCommitLog. The store is then ~/store of the broker's user: load that path"
         )

@@ -329,3 +329,15 @@ def test_linked_files_are_copied(store: Path, tmp_path: Path) -> None:
     nr.open(store).repair(tmp_path / "new")
     copied = tmp_path / "new" / "config" / "topics.json"
     assert (copied.read_bytes(), copied.is_symlink()) == (content, False)
+
+
+def test_a_file_in_the_place_of_the_new_store(store: Path, tmp_path: Path) -> None:
+    """The whole store was written before, and its folder could not take the place of the file."""
+    for name in ("new", "other.repairing"):
+        (tmp_path / name).write_text("a file")
+        assert refused(store, tmp_path / name.partition(".")[0]) == f"{tmp_path / name} is a file. Choose a folder that is new or empty"
+
+
+def test_a_configuration_without_paths_of_a_store_that_is_named(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").write_text("mappedFileSizeConsumeQueue=600\nmappedFileSizeCommitLog=65536\n")
+    assert nr.open(store, broker_conf=str(tmp_path / "broker.conf")).repair(tmp_path / "new", dry_run=True).plan.is_whole
