@@ -25,8 +25,8 @@ class RightNames(NamedTuple):
     misnamed: frozenset[str] = frozenset()
 
 
-def under_right_names(files: StoreFiles, *, with_suffix: bool = True) -> RightNames:
-    """Read each file as what it is: two files with each other's names, a renamed one, and, `with_suffix`, one with more than its name.
+def under_right_names(files: StoreFiles) -> RightNames:
+    """Read each file as what it is: two files with each other's names, a renamed one, and one with more than its name.
 
     A file gets another offset only if its first records say so. If two files would be in one place, none does.
     """
@@ -34,7 +34,7 @@ def under_right_names(files: StoreFiles, *, with_suffix: bool = True) -> RightNa
         return RightNames(files)
     said = {segment: _said_by_records(segment) for segment in files.segments}
     moved = [replace(segment, base=place) for segment, place in said.items() if place not in (None, segment.base)]
-    found = [*moved, *(stray for stray in _strays(files) if with_suffix and _said_by_records(stray) == stray.base)]
+    found = [*moved, *(stray for stray in _strays(files) if _said_by_records(stray) == stray.base)]
     segments = sorted([*(segment for segment, place in said.items() if place in (None, segment.base)), *found])
     if not found or any(one.end > other.base for one, other in pairwise(segments)):  # then names are not worse than what records say
         return RightNames(files)

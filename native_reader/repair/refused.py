@@ -9,6 +9,7 @@ from native_reader.broker.settings import Topics
 from native_reader.errors import RepairError, did_you_mean
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
+from native_reader.repair.named import rightly_named
 from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal
@@ -77,7 +78,7 @@ def is_controlled(files: StoreFiles) -> bool:
 def why_refused(files: StoreFiles, sizes: FileSizes | None, language: str = ENGLISH) -> str | None:
     """Why a store is not repaired, as far as its files show, in that language; None if nothing does."""
     try:
-        refuse_kinds(files, Choices())
+        refuse_kinds(rightly_named(files), Choices())
         OldQueues(files, sizes)
     except RepairError as error:
         return error.said.text(language) if isinstance(error.said, Said) else str(error)

@@ -178,8 +178,18 @@ def test_a_damaged_mark_of_the_end_of_a_segment_is_no_loss(store: Path, tmp_path
     assert "- **Ends of segments:**" in (tmp_path / "new" / "repair.md").read_text()
 
 
-def test_a_renamed_segment_is_refused_with_the_command_that_brings_it_back(store: Path, tmp_path: Path) -> None:
-    segment = segments(store)[1]
+def test_a_segment_with_a_suffix_has_its_name_in_the_new_store(store: Path, tmp_path: Path) -> None:
+    whole, segment = records_of(store), segments(store)[1]
     segment.rename(segment.with_name(f"{segment.name}.bak"))
-    ended = run("repair", store, tmp_path / "new")
-    assert (ended.code, f"mv {segment.name}.bak {segment.name}" in ended.err) == (3, True)
+    done = nr.open(store).repair(tmp_path / "new")
+    assert (records_of(tmp_path / "new"), done.plan.placeholders) == (whole, 0)
+    assert dict(done.plan.renamed) == {f"{segment.name}.bak": segment.name}
+    page = (tmp_path / "new" / "repair.md").read_text()
+    assert f"segment `{segment.name}.bak` is `{segment.name}`: each of its records says so" in page
+
+
+def test_a_packed_segment_is_refused_with_the_command_that_brings_it_back(store: Path, tmp_path: Path) -> None:
+    segment = segments(store)[1]
+    segment.rename(segment.with_name(f"{segment.name}.7z"))
+    ended = run("repair", str(store), str(tmp_path / "new"))
+    assert (ended.code, f"7z x {segment.name}.7z" in ended.err) == (3, True), ended.err
