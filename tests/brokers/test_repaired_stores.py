@@ -272,7 +272,7 @@ def repaired(source: Path, folder: Path, damage: Damage, seed: int, **choices: A
     damage(store, Random(seed))
     survivors = Survivors.of(store, verify_crc="crc" not in choices)
     done = nr.open(store, broker_conf=str(configuration(folder, store))).repair(folder / "new", **choices)
-    return survivors if "keep_doubtful" in choices else survivors.without(done.plan.doubtful)
+    return survivors.without([offset for offset, doubt in done.plan.doubts.items() if not doubt.is_kept])
 
 
 def assert_consumed(lines: list[Row], survivors: Survivors) -> None:
