@@ -34,6 +34,11 @@ START = {
         "{file} is a segment that is packed or has another name: a broker refuses to load the log. Restore it: {command}",
         "{file} 是被压缩或改名的 commitlog 文件：broker 拒绝加载。请恢复：{command}",
     ),
+    "start waits": (
+        "it does not finish its start: it puts messages into queues that lack them first, and waits for ever at offset {offset:,}, which "
+        "no file of the log has",
+        "它不会完成启动：它先把队列缺少的消息补入队列，而 commitlog 中没有文件包含偏移量 {offset:,}，它会一直等在那里",
+    ),
     "start not opened": ("{file} cannot be opened: {found}", "{file} 无法打开：{found}"),
     "start queue size": (
         "{file} of queue {queue} of {topic} has {size:,} bytes, others {usual:,}: a broker refuses to load the queues",

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -234,6 +235,21 @@ def _second(after: After) -> Iterator[Cause]:
     now, then = (each.total("served") + each.total("moved") for each in (after, after.second))
     if then != now:
         yield cause("second fewer" if then < now else "second more", messages=abs(now - then), offset=after.second.cut)
+
+
+def waits_at(log: RecoveredLog, line: Line) -> int | None:
+    """Where a broker waits for ever, and does not finish its start; None if it does not.
+
+    Since 4.5.0, it waits until the queues have what they lack (DefaultMessageStore.start, `dispatchBehindBytes() <= 0`), and where no
+    segment has the next offset, it goes no further (`doReput`). 5.x only waits with recheckReputOffsetFromCq.
+    """
+    files = log.files
+    again = line.requeues is Requeues.AFTER_ALL or (files.on_start.rechecks_queues and line.has_timers)
+    if has_abort(files) or not again:
+        return None
+    begin, cut = max(log.queued.reached, files.min_offset), log.cut(line)
+    gaps = ((one.end, other.base) for one, other in pairwise(files.segments) if one.end < other.base)
+    return next((max(start, begin) for start, stop in gaps if begin < stop and start < cut), None)
 
 
 def without_queues(log: RecoveredLog, line: Line, messages: int | None = None) -> Iterator[Cause]:

@@ -17,7 +17,7 @@ from native_reader.log.recovery import first_store_time
 from native_reader.options import MessageOptions
 from native_reader.records.damages import Damages
 from native_reader.sentences import ENGLISH, Said, say
-from native_reader.start.after import After, AfterStart, QueueFiles, without_queues
+from native_reader.start.after import After, AfterStart, QueueFiles, waits_at, without_queues
 from native_reader.start.lines import Line, line_of, lines_since, span_of
 from native_reader.start.loading import Refusals
 from native_reader.start.reasons import CUT, EXPIRED, Cause, Harm, Reason, by_line, cause
@@ -182,7 +182,9 @@ def may_start(
     of_all += expired_segments(files, now, reserved_hours)
     for line in started:
         if not _leaves_out(reasons[line]) and not witnesses.unread:  # else it has another log, or all of its log is not known
-            reasons[line] += [*log.reasons(line), *_of_queues(log, after, line)]
+            waits = waits_at(log, line)
+            found = (*log.reasons(line), *_of_queues(log, after, line)) if waits is None else (cause("waits", offset=waits),)
+            reasons[line] += found
         reasons[line] += of_all
     joined = by_line(reasons)
     outcome = _outcome(joined, refused=all(map(_refuses, reasons.values())))
@@ -193,7 +195,8 @@ def may_start(
         outcome = SO_FAR
     read_from = end if outcome == NO and damage is None else log.unread_before  # nothing is read for a broker that refuses
     share = _share(files, end, read_from, witnesses.bytes_read)
-    known = () if after is None else tuple((line, after.of(line)) for line in started if after.knows(line))
+    ended = [line for line in started if not _refuses(reasons[line])]
+    known = () if after is None else tuple((line, after.of(line)) for line in ended if after.knows(line))
     return Start(outcome, tuple(joined), lines, log.unread_before, is_partial, share, known)
 
 

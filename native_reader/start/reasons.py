@@ -61,6 +61,7 @@ KINDS: Mapping[str, Harm] = {
     "timer log cut": Harm.REFUSES,
     "foreign timer log": Harm.REFUSES,
     "no array": Harm.REFUSES,
+    "waits": Harm.REFUSES,
     CUT: Harm.LOSES,
     "database ends": Harm.LOSES,
     "no log": Harm.LOSES,

@@ -197,3 +197,27 @@ def test_versions_of_a_row_as_people_write_them() -> None:
     assert [line_of(version).first for version in ("4.9.1", "4.9.2", "4.9.8", "5.1.2", "5.1.3", "5.4.0", "6.0.0")] == [
         "4.5.0", "4.9.2", "4.9.3", "5.1.0", "5.1.3", "5.4.0", "5.5.0",
     ]  # fmt: skip
+
+
+def test_a_broker_of_4_9_waits_for_ever_at_a_missing_segment(whole: Path, tmp_path: Path) -> None:
+    """It was said that it would go on. 4.9.7 on such a store: `Try to finish doing reput the messages fall behind` every second."""
+    store = tmp_path / "store"
+    shutil.copytree(whole, store)
+    (store / "commitlog" / f"{4 * SEGMENT:020}").unlink()
+
+    def answers(**options: str) -> dict[str, tuple[str, list[int | str]]]:
+        found = {}
+        for version in ("4.4.0", "4.5.0", "4.9.7", "5.3.1", "5.3.3", "5.5.0"):
+            start = nr.open(store, **options).diagnose(for_version=version, file_reserved_time=99_999).start
+            assert start is not None
+            found[version] = start.outcome, [each.cause.values[0][1] for each in start.reasons if each.cause.kind == "waits"]
+        return found
+
+    assert {at for _, waits in answers().values() for at in waits} == set(), "the queues have all that follows"
+    shutil.rmtree(store / "consumequeue")
+    found = answers()
+    assert {version for version, (outcome, waits) in found.items() if waits} == {"4.5.0", "4.9.7"}
+    assert found["4.9.7"] == ("no", [4 * SEGMENT])
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"storePathRootDir={store}\nrecheckReputOffsetFromCq=true\n")
+    assert answers(broker_conf=str(conf))["5.3.1"] == ("no", [4 * SEGMENT])

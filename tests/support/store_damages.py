@@ -24,7 +24,7 @@ def records(segment: Path) -> list[tuple[int, int]]:
     content, at, found = segment.read_bytes(), 0, []
     while at + 8 <= len(content):
         size, magic = struct.unpack_from(">iI", content, at)
-        if magic != _V1:
+        if magic != _V1 or size <= 0:  # a damaged size of 0 leads nowhere
             break
         found.append((at, size))
         at += size
