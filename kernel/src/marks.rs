@@ -133,7 +133,7 @@ impl Marker {
 /// Whether a body begins as a zlib stream: no preset dictionary, which no client sets, and a valid first block.
 #[inline(always)]
 fn begins_zlib(body: &[u8]) -> bool {
-    let is_header = body[0] & 0x8F == 8 && body[1] & 0x20 == 0 && u16::from_be_bytes([body[0], body[1]]) % 31 == 0;
+    let is_header = body[0] & 0x8F == 8 && body[1] & 0x20 == 0 && u16::from_be_bytes([body[0], body[1]]).is_multiple_of(31);
     is_header && body[2] & 6 != 6
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -336,9 +337,10 @@ def _looks_random(uri: str, size: int) -> bool:
     """Whether the bytes of pages all over the first `size` bytes of a file are as frequent as if by chance: encrypted, or compressed."""
     if size < _PAGE:
         return False
-    with storage_of(uri).open(uri) as file:
+    with suppress(OSError), storage_of(uri).open(uri) as file:  # what is not given is said of the segment
         for place in np.linspace(0, size - _PAGE, _PAGES).astype(np.int64).tolist():
             counts = np.bincount(file.read_array(place, "u1", _PAGE), minlength=256)
             if ((counts - _PAGE // 256) ** 2).sum() > _RANDOM * (_PAGE // 256):
                 return False
-    return True
+        return True
+    return False
