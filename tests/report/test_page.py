@@ -195,7 +195,7 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
 def test_the_page_begins_with_whether_a_broker_may_be_started() -> None:
     damage, clean = facts_of(damaged()), facts_of(healthy()[1])
     begins = {
-        "en": "Is it safe to start a broker on this store? better not: it would truncate the log at offset",
+        "en": "Is it safe to start a broker on this store? better not: it does not finish its start",
         "zh": "可以在此存储上启动 broker 吗？最好不要：",
     }
     for language in LANGUAGES:
@@ -203,6 +203,7 @@ def test_the_page_begins_with_whether_a_broker_may_be_started() -> None:
         warning, frees = page.index('<div class="warning">'), page.index(TEXTS["what_frees"][LANGUAGES.index(language)])
         assert warning < page.index('class="lead"') < frees
         assert begins[language] in checked(page).text
+        assert language != "en" or "it would truncate the log at offset 21,364" in checked(page).text
         assert "rmqstore rescue STORE FOLDER" in page
         whole = page_of(clean, language)
         assert '<div class="warning">' not in whole
