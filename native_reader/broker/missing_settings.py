@@ -1,4 +1,4 @@
-"""Settings files of which neither the file nor its backup is left, although other files show that a broker had written them."""
+"""Settings files that are gone together with their backups, although other files show that a broker had written them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from native_reader.lost.hashes import java_hashes
 from native_reader.records.damages import UNREADABLE, Damage
 
 MOST = 4_000_000
-"""Messages that get a row of their own, and index entries that are held. The others are told as ranges."""
+"""How many messages get a row of their own, and how many index entries are kept in memory. Other messages are listed as ranges."""
 _MOST_TAGS = 3
 _FURTHEST = 2**62
 _LARGEST_HASH = 2**31

@@ -23,7 +23,7 @@ ANSWERS = (LOST, POSSIBLY_LOST, DOUBTFUL, UNREACHABLE, WHOLE, WAITING, NOT_SEEN)
 KEY_COLUMNS = ("key", "answer", "topic", "queue_id", "queue_offset", "physical_offset", "store_timestamp")
 RECORD_COLUMNS = ("topic", "queue_id", "queue_offset", "physical_offset", "store_timestamp", "keys", "uniq_key")
 _MOST_EACH = 100
-"""Messages that are told of one key."""
+"""How many messages are listed for one key."""
 _OF_RECORDS = sorted({why(mark) for mark in Mark if mark <= Mark.CHECKSUM})
 _TOLD = (LOST, DOUBTFUL, UNREACHABLE)
 _BOUNDS = ("first_queue_offset", "last_queue_offset", "first_offset", "last_offset")
@@ -102,7 +102,7 @@ class AskedKeys:
         return together[0], together[1]
 
     def add_lost(self, topics: Sequence[str], entries: Mapping[Place, Entries], indexed: Indexed) -> None:
-        """Add the keys whose hash the index has at a lost place. A queue entry says of which topic the place was; else it can be any."""
+        """Add the keys whose hash the index has at a lost place. If no queue entry names the place, its topic is not known."""
         hashes = java_hashes(self._values)
         sizes = np.array([len(key.encode("utf-16-le", "surrogatepass")) // 2 for key in self.keys], np.int64)
         places, named = list(entries), _named(entries)

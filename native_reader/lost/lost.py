@@ -59,7 +59,7 @@ class Asked:
     owners: Mapping[str, str] = field(default_factory=dict)
 
     def team_of(self, topic: str) -> str | None:
-        """To whom a topic belongs; None if nobody asked."""
+        """The team that owns a topic; None if nobody asked."""
         found = next((team for pattern, team in self.owners.items() if fnmatchcase(topic, pattern)), NO_OWNER)
         return found if self.owners else None
 

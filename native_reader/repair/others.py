@@ -61,7 +61,7 @@ class Filled:
         taken: The messages that come from others.
         ranges: The first and the next offset of bytes that do, and the store that has them.
         stores: All that were asked.
-        parted: Those of which nothing was taken, and whose records beside lost bytes are not equal.
+        parted: Those from which nothing was taken, and whose records beside lost bytes differ.
     """
 
     files: StoreFiles

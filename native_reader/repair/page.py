@@ -77,8 +77,9 @@ def _counts(account: Account) -> dict[str, int]:
 def _from(plan: RepairPlan) -> Iterator[dict[str, Any]]:
     """What comes from each other store."""
     filled = plan.filled
-    for store in () if filled is None else filled.stores:
-        assert filled is not None
+    if filled is None:
+        return
+    for store in filled.stores:
         ranges = [{"start": start, "stop": stop} for start, stop in filled.ranges_of(store)]
         queues = [
             {"topic": each.topic, "queue_id": each.queue_id, "first": each.first, "last": each.last}

@@ -131,7 +131,7 @@ class Settings:
             yield contradiction(OFFSETS_PAST, "offsets past", len(past), queues=len(past), names=names, messages=sum(past.values()))
 
     def _missing(self) -> Iterator[Contradiction]:
-        """Files of which neither the file nor its backup is left. That of topics is a reason of its own."""
+        """Files that are gone together with their backups. The file of topics is a reason of its own."""
         for name in missing_settings(self._store.config, lambda: self._with_entries):
             if name in _EFFECTS:
                 yield Contradiction(_EFFECTS[name], without(name, say("file gone", name=f"{self._store.config}/{name}")))
