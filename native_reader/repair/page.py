@@ -82,12 +82,13 @@ def _from(plan: RepairPlan) -> Iterator[dict[str, Any]]:
     for store in filled.stores:
         ranges = [{"start": start, "stop": stop} for start, stop in filled.ranges_of(store)]
         queues = [
-            {"topic": each.topic, "queue_id": each.queue_id, "first": each.first, "last": each.last}
+            {"topic": each.topic, "queue_id": each.queue_id, "first": each.first, "last": each.last, "is_moved": each.is_moved}
             for each in filled.taken
             if each.store == store
         ]
         is_parted = store in filled.parted
-        yield {"store": store, "messages": filled.messages_of(store), "is_other_log": is_parted, "ranges": ranges, "queues": queues}
+        same, moved = (filled.messages_of(store, is_moved=is_moved) for is_moved in (False, True))
+        yield {"store": store, "messages": same, "moved": moved, "is_other_log": is_parted, "ranges": ranges, "queues": queues}
 
 
 def _ranges(plan: RepairPlan) -> Iterator[tuple[int, int]]:
@@ -210,7 +211,10 @@ def _of_messages(plan: RepairPlan) -> Iterator[Result]:
         size = sum(found["stop"] - found["start"] for found in each["ranges"])
         kind = "from" if each["messages"] else "nothing from parted" if each["is_other_log"] else "nothing from"
         values = {"messages": each["messages"], "ranges": len(each["ranges"]), "size": size_of(size)} if each["messages"] else {}
-        yield result("from", say(kind, store=each["store"], **values))
+        if each["messages"] or not each["moved"]:
+            yield result("from", say(kind, store=each["store"], **values))
+        if each["moved"]:
+            yield result("from", say("from queues", store=each["store"], messages=each["moved"]))
     if plan.alone is not None:
         yield result("together", say("end", what=plan.account.said))
     if plan.placeholders:
@@ -256,8 +260,9 @@ def _not_served(plan: RepairPlan, facts: Mapping[str, Any]) -> list[Block]:
 
 def _taken(plan: RepairPlan) -> list[Block]:
     """The messages that come from other stores."""
-    rows = [(*each, each.messages) for each in (() if plan.filled is None else plan.filled.taken)]
-    names = columns("store", "topic", "queue", "first slot", "last slot", "count")
+    taken = () if plan.filled is None else plan.filled.taken
+    rows = [(*each[:-1], each.messages, Said("in another log" if each.is_moved else "in the same log")) for each in taken]
+    names = columns("store", "topic", "queue", "first slot", "last slot", "count", "source")
     return [Table(names, rows[:_MOST])] if rows else paragraph("nothing here")
 
 

@@ -169,7 +169,7 @@ class RepairPlan:
             not self.is_whole
             or entries
             or self.filled_bytes > 0
-            or (self.filled is not None and bool(self.filled.ranges))
+            or (self.filled is not None and bool(self.filled.taken))
             or not is_complete
             or bool(self.shape.made or self.shape.has_junk or self.flaws)
         )
@@ -218,7 +218,8 @@ class RepairPlan:
     def bytes_needed(self) -> int:
         """How much of them needs room on the disk: holes of files stay holes."""
         queues = [file.uri for queue in self.survey.queues.values() if queue.before is not None for file in queue.before.files]
-        copied = sum(disk.data_bytes(local_path(own_uri(uri))) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
+        own = (own_uri(uri) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
+        copied = sum(disk.data_bytes(local_path(uri)) for uri in own if uri is not None)
         copied += 0 if self.moved is None else int(self.moved.sizes.sum())
         entries = self.messages + self.placeholders if self.changes else 0
         return copied + self.filled_bytes + entries * QUEUE_ENTRY.itemsize + sum(file.size for file in index_files(self.files.index))
@@ -271,7 +272,7 @@ def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys 
         lacking.insert(0, (0, own.min_offset))
     if not look.is_stale:
         lacking.append((max(look.survey.end, lacking[-1][1] if lacking else 0), MOST_OFFSET))
-    found = filled_from(own, lacking, settings.others, settings)
+    found = filled_from(own, look.shape.size, lacking, look.survey.queues, settings)
     plan = _planned(found.files, settings, kept)
     return replace(plan, starting=_starting(files, look.survey, look.log_end, settings), alone=alone, filled=found)
 

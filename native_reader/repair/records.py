@@ -88,6 +88,19 @@ def record_at(files: StoreFiles, offset: int, size: int) -> tuple[bytes, RecordP
     return content, records
 
 
+def bytes_at(files: StoreFiles, offset: int, size: int) -> bytes:
+    """Bytes of one segment; empty if none has them, or they cannot be read."""
+    segment = files.segment_at(offset)
+    if segment is None or offset + size > segment.end:
+        return b""
+    try:
+        with storage_of(segment.uri).open(segment.uri) as file:
+            (content,) = file.read_ranges([(offset - segment.base, size)])
+    except OSError:
+        return b""
+    return content
+
+
 def size_at(files: StoreFiles, offset: int) -> int:
     """The size that a record says it has."""
     segment = files.segment_at(offset)

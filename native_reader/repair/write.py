@@ -80,13 +80,15 @@ def _write_log(plan: RepairPlan, copies: Copies, comparing: Comparing) -> Iterat
 def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole], comparing: Comparing) -> str:
     """Copy a segment, fill its holes, and begin to compare it."""
     path, source = copies.path(base), plan.shape.sources.get(base)
+    own = None if source is None else own_uri(source.uri)
+    if own is not None:
+        copies.copy(base, local_path(own))
     if source is not None:
-        copies.copy(base, local_path(own_uri(source.uri)))
         _take(source.uri, path, plan.shape.size)
     if holes or base in plan.shape.made:
         _fill(plan, path, base, holes)
     _correct(plan, path, base)
-    if source is None:
+    if own is None:
         disk.set_time(path, holes[0].time if holes else plan.survey.first_time)
     comparing.begin(plan, base, path)
     return path

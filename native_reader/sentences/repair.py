@@ -42,6 +42,20 @@ REPAIR = {
         ),
         "{messages:,} 条消息，在日志的 {ranges:,} 个区段中，共 {size}：`{store}` 在那里是同一份日志，每个区段旁边的记录逐字节相同。",
     ),
+    "from queues": (
+        (
+            "{messages:,} {messages:message|messages} that `{store}` has elsewhere in its log, at the same queue offsets. Records beside "
+            "them in the same queue are equal, byte by byte but for their place; size and tag are those that the entry here names. Each "
+            "comes to its place in this log."
+        ),
+        (
+            "{messages:,} 条消息：`{store}` 的日志中它们在别处，但队列位点相同。同一队列中相邻的记录除位置外逐字节相同，"
+            "大小和 tag 也与此处的队列条目一致。每条消息都放回本日志中的原位。"
+        ),
+    ),
+    "in the same log": ("the same log", "同一份日志"),
+    "in another log": ("another log", "另一份日志"),
+    "column source": ("found in", "来源"),
     "nothing from": (
         (
             "nothing: `{store}` has no whole record where this store lacks one, or no equal record beside it. `rmqstore diff` shows what "
