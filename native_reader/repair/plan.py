@@ -43,6 +43,7 @@ from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_set
 from native_reader.repair.survey import WANTED, Decided, Run, Survey, Survivors
 from native_reader.sentences import Said, say
 from native_reader.sides.index import index_files
+from native_reader.sides.queues import QueueFile
 from native_reader.start import Start, answer_for
 from native_reader.storage.filled import own_uri
 from native_reader.storage.local import local_path
@@ -206,6 +207,25 @@ class RepairPlan:
         """How large each file of a queue is."""
         return self.units * QUEUE_ENTRY.itemsize
 
+    def is_as_before(self, base: int) -> bool:
+        """Whether a segment of the new log is as the file of the old one."""
+        source, stop = self.shape.sources.get(base), base + self.shape.size
+        if self.moved is not None or source is None or source.size != self.shape.size or own_uri(source.uri) != source.uri:
+            return False
+        return not any(base <= each < stop for each in (*(hole.start for hole in self.shape.holes), *self.corrected))
+
+    def links(self, base: int) -> bool:
+        """Whether a segment is a link: it is as before, and a broker, which goes on at the end of the log, does not write to it."""
+        if not (self.choices.link and self.is_as_before(base) and base + self.shape.size <= self.end):
+            return False
+        others = () if self.filled is None else self.filled.stores
+        return not any(self.shape.sources[base].uri.startswith(f"{store}/") for store in others)
+
+    def links_file(self, queue: NewQueue, file: QueueFile) -> bool:
+        """Whether a file of a queue is a link: a broker goes on in the last one, or, with old records after the log's end, before it."""
+        is_full = file.units == self.units and file.base + file.units < queue.stop
+        return self.choices.link and self.moved is None and not self.has_stale and is_full
+
     @property
     def bytes_to_write(self) -> int:
         """How large the files of the new store are, at most."""
@@ -217,8 +237,15 @@ class RepairPlan:
     @property
     def bytes_needed(self) -> int:
         """How much of them needs room on the disk: holes of files stay holes."""
-        queues = [file.uri for queue in self.survey.queues.values() if queue.before is not None for file in queue.before.files]
-        own = (own_uri(uri) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
+        queues = [
+            file.uri
+            for queue in self.queues()
+            if queue.survivors.before is not None
+            for file in queue.survivors.before.files
+            if not self.links_file(queue, file)
+        ]
+        segments = [each.uri for base, each in self.shape.sources.items() if not self.links(base)]
+        own = (own_uri(uri) for uri in (*segments, *queues))
         copied = sum(disk.data_bytes(local_path(uri)) for uri in own if uri is not None)
         copied += 0 if self.moved is None else int(self.moved.sizes.sum())
         entries = self.messages + self.placeholders if self.changes else 0

@@ -30,6 +30,8 @@ class Choices(NamedTuple):
     keep_doubtful: bool = False
     single: bool = False
     """Whether the new store is one of a master without slaves, though the old one is not."""
+    link: bool = False
+    """Whether files that are as before, and that no broker writes to, are links to the old ones."""
     topics: tuple[str, ...] = ()
     """An extract has only these; a repair has all."""
 

@@ -13,7 +13,8 @@ from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.layout.record import UP_TO_MAGIC, stored_crc
 from native_reader.repair import disk
-from native_reader.repair.comparing import Comparing, Copies
+from native_reader.repair.comparing import Comparing
+from native_reader.repair.copies import Copies
 from native_reader.repair.filling import content_of
 from native_reader.repair.indexes import write_index, write_index_of
 from native_reader.repair.kept_keys import KeptKeys
@@ -23,6 +24,7 @@ from native_reader.repair.old_queues import WIDTH
 from native_reader.repair.plan import NewQueue, RepairPlan
 from native_reader.repair.refused import CONTROLLER
 from native_reader.repair.settings import copy_settings
+from native_reader.repair.unfinished import LOG, NOTE
 from native_reader.sides.queues import QueueFile
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
@@ -34,14 +36,14 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.writing.records import checkpoint
 
-LOG, QUEUES, INDEX, CONFIG, CHECKPOINT = "commitlog", "consumequeue", "index", "config", "checkpoint"
+QUEUES, INDEX, CONFIG, CHECKPOINT = "consumequeue", "index", "config", "checkpoint"
 PAGES = {False: ("repair.md", "repair.json"), True: ("extract.md", "extract.json")}
 """The page and the facts, by whether it is an extract."""
 LOST = "lost"
 """The folder for the owners of topics, if messages are lost."""
-_MADE = (LOST, LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *PAGES[False], *PAGES[True])
+_MADE = (LOST, LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", NOTE, *PAGES[False], *PAGES[True])
 """Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
-_ZEROS = bytes(1 << 20)
+_AT_ONCE = 1 << 20
 
 
 def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, comparing: Comparing) -> StoreFiles:
@@ -78,11 +80,26 @@ def _write_log(plan: RepairPlan, copies: Copies, comparing: Comparing) -> Iterat
 
 
 def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole], comparing: Comparing) -> str:
-    """Copy a segment, fill its holes, and begin to compare it."""
+    """Copy a segment, fill its holes, and begin to compare it; or link it."""
     path, source = copies.path(base), plan.shape.sources.get(base)
     own = None if source is None else own_uri(source.uri)
+    sizes = () if source is None else (source.size, plan.shape.size)
+    is_left = own is not None and copies.take(base, sizes) and comparing.is_equal(plan, base, path)
+    if source is not None and plan.links(base):
+        disk.link(local_path(source.uri), path)
+        return path
     if own is not None:
-        copies.copy(base, local_path(own))
+        old = local_path(own)
+        if is_left:  # its holes may be filled already, or in part
+            for hole in holes:
+                disk.copy_part(old, path, hole.start - base, plan.shape.size if hole.is_tail else hole.stop - base)
+            disk.copy_time(old, path)
+        else:
+            copies.copy(base, old)
+        if is_left and plan.is_as_before(base):
+            return path
+    else:
+        copies.take(base, ())
     if source is not None:
         _take(source.uri, path, plan.shape.size)
     if holes or base in plan.shape.made:
@@ -98,7 +115,7 @@ def _take(uri: str, path: str, size: int) -> None:
     """Write what comes from other stores."""
     if uri.startswith(FILLED):
         with disk.changed(path, size) as file:
-            for at, content in filled_contents(uri, len(_ZEROS)):
+            for at, content in filled_contents(uri, _AT_ONCE):
                 disk.put(file, at, content)
 
 
@@ -125,7 +142,7 @@ def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:
     with disk.changed(path, plan.shape.size) as file:
         for hole in holes:
             if hole.is_tail and plan.shape.has_junk:
-                _zero(file, hole.start - base, plan.shape.size)
+                disk.put_zeros(file, hole.start - base, plan.shape.size)
             for offset, content in content_of(hole, plan.filling, plan.lost):
                 disk.put(file, offset - base, content)
 
@@ -139,11 +156,6 @@ def _correct(plan: RepairPlan, path: str, base: int) -> None:
                 disk.put(file, offset - base + UP_TO_MAGIC, stored_crc(checksum))
 
 
-def _zero(file: int, start: int, stop: int) -> None:
-    for at in range(start, stop, len(_ZEROS)):
-        disk.put(file, at, _ZEROS[: stop - at])
-
-
 def _write_queues(plan: RepairPlan, folder: str) -> None:
     """Copy the files of each queue, and write the entries that they lack."""
     size = plan.units * WIDTH
@@ -153,7 +165,7 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
             if _is_left_out(plan, queue, old):
                 continue
             path = disk.path_in(place, f"{old.base * WIDTH:020d}")
-            disk.copy(local_path(old.uri), path)
+            (disk.link if plan.links_file(queue, old) else disk.copy)(local_path(old.uri), path)
             if old.units < plan.units:
                 disk.resize(path, size)
         entries = np.concatenate([queue.wanted, queue.lost])
@@ -198,7 +210,7 @@ def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
         # A hole follows, which stays one: most of a queue's last file is not written yet.
         if begin < stop and not _is_left_out(plan, queue, file):
             with disk.changed(disk.path_in(place, f"{file.base * WIDTH:020d}"), plan.units * WIDTH) as new:
-                _zero(new, (begin - file.base) * WIDTH, (stop - file.base) * WIDTH)
+                disk.put_zeros(new, (begin - file.base) * WIDTH, (stop - file.base) * WIDTH)
 
 
 def _copy_rest(plan: RepairPlan, folder: str) -> None:
