@@ -10,11 +10,12 @@ import numpy as np
 from native_reader.account.account import COLUMNS, Account, merged
 from native_reader.account.states import STATES, Mark, why
 from native_reader.broker.config_files import without
-from native_reader.layout.kinds import OP_TOPIC
+from native_reader.layout.kinds import OP_TOPIC, kind_of_topic
 from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
 from native_reader.repair.settings import NOT_MADE
+from native_reader.rescue.confirm import Seen, of_new_store
 from native_reader.rescue.page import faults_of
 from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import Start, question, said_of
@@ -153,6 +154,7 @@ def page_of(
         "missed": _missed(facts),
         **({} if path is None and not warnings else {"copied": [Items(warnings)] if warnings else paragraph("no warning")}),
         **({} if path is None else {"seen": [Items([Said(each) for each in _SEEN])], "before clients": [Items(steps, True)]}),
+        **({} if path is None else {"confirm": _confirm(plan, path, facts)}),
     }
     return Document(
         Said("repair" if is_repair else "extract"),
@@ -285,6 +287,24 @@ def _missed(facts: Mapping[str, Any]) -> list[Block]:
     if not rows:
         return paragraph("no group" if facts["has_offsets"] else "no offsets")
     return [Table(columns("group", "topic", "queue", "committed", "missed"), rows[:_MOST])]
+
+
+def _confirm(plan: RepairPlan, path: str, facts: Mapping[str, Any]) -> list[Block]:
+    """Commands. Topics and groups that miss messages come first; an extract has no retry topics, by which mqadmin finds a group."""
+    ends = [(topic, queue_id, end) for (topic, queue_id), end in zip(plan.lost.queues, plan.lost.ends, strict=True) if end]
+    missing = {each["group"] for each in facts["groups"]}
+    groups = sorted(plan.groups, key=lambda each: (each.group not in missing, each.group or ""))
+    groups = [each for each in groups if plan.moved is None and not (each.group or "").startswith(_OF_BROKERS)]
+    topics = [*(each["topic"] for each in facts["queues"]), *(topic for topic, _, _ in ends)]
+    return of_new_store(path, plan.files, topics, groups, _seen(plan, ends))
+
+
+def _seen(plan: RepairPlan, ends: Sequence[tuple[str, int, int]]) -> Seen | None:
+    """A message that survived: after a lost one if there is any, else the last of a queue."""
+    lost = {(each["topic"], each["queue_id"]): each["offsets"] for each in _lost_queues(plan)}
+    found = [(topic, queue_id, end, lost.get((topic, queue_id), ())) for topic, queue_id, end in ends if kind_of_topic(topic) is None]
+    after = (Seen(topic, queue_id, stop) for topic, queue_id, end, runs in found for _, stop in runs if stop < end)
+    return next(after, None) or next((Seen(topic, queue_id, end - 1) for topic, queue_id, end, runs in found if not runs), None)
 
 
 def _first(plan: RepairPlan) -> str:

@@ -353,8 +353,8 @@ REPAIR = {
         ),
     ),
     "step look": (
-        "Look for errors in its `store.log`, and compare `mqadmin topicStatus -t TOPIC` with `rmqstore tables NEW queues`.",
-        "查看其 `store.log` 中有无错误，并将 `mqadmin topicStatus -t TOPIC` 的输出与 `rmqstore tables NEW queues` 对照。",
+        "Look for errors in its `store.log`, and confirm what it serves with the commands at the end of this page.",
+        "查看其 `store.log` 中有无错误，并用本页末尾的命令核对。",
     ),
     "step go on": (
         "Start it on this store, then let consumers in, then producers.",

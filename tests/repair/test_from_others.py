@@ -196,7 +196,7 @@ def test_the_command_says_what_it_took(tmp_path: Path, slave: Path) -> None:
     store = copy(tmp_path, random_bytes)
     out = run("repair", str(store), str(tmp_path / "new"), "--from", str(slave))
     assert out.code == 0, out.err
-    assert f"33 messages from file://{slave}, in their places: there, it has the same log" in out.err
+    assert f"33 messages from {slave}, in their places: there, it has the same log" in out.err
     assert "with the other stores: 800 served" in out.err
     assert run("diff", str(tmp_path / "new"), str(slave)).code == 0
     plan = run("repair", str(store), str(tmp_path / "planned"), "--from", str(slave), "--dry-run", "--lang", "zh")
