@@ -211,6 +211,9 @@ class Simulation:
         state.end = followed(state.loaded, state.end, self.recovery.cut) if state.added else state.cut.end
         for numbers, were_moved in state.behind:
             back = (numbers >= first) & (numbers < state.end)
+            for begin, stop in state.skipped:
+                if not (state.added and state.first <= begin < first):  # else an added entry is in that place
+                    back &= (numbers < begin) | (numbers >= stop)
             state.served += int(np.count_nonzero(back))
             state.moved -= int(np.count_nonzero(back & were_moved))
         state.begin = min(state.begin, state.end) if state.added else state.cut.begin
@@ -268,10 +271,10 @@ class Entries:
 
         A broker that has no record at the place of an entry leaves out all entries of the same answer that are before the next segment.
         It looks at 800 entries for an answer, and not beyond the file. At an entry of negative size it fails, and the queue ends there for
-        consumers (DefaultMessageStore.getMessage, all versions).
+        consumers (DefaultMessageStore.getMessage, all versions). Entries after the end of the queue count, because they can come back.
         """
         stop = 0
-        for number in numbers[(numbers >= queue.begin) & (numbers < queue.end)][:_MOST_FAR].tolist():
+        for number in numbers[(numbers >= queue.begin) & (numbers < queue.room)][:_MOST_FAR].tolist():
             (entry,) = reader.slots(number, number + 1)
             offset, size = int(entry["offset"]), int(entry["size"])
             if number < stop or (0 <= offset < self._end and size >= 0):
