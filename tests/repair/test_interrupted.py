@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from support.golden import unpack
 from support.own_stores import STORES
+from support.repaired import contents
 from support.store_damages import patch, tail, wrong_magic
 
 import native_reader as nr
@@ -59,6 +60,7 @@ import native_reader as nr
 logging.disable()
 store, folder, end, at, *topics = sys.argv[1:]
 left, begun = [int(at)], os.getpid()
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored below nohup
 
 
 def counted(function):
@@ -98,10 +100,6 @@ def end_at(store: Path, folder: Path, end: signal.Signals | None, at: int, *topi
 
 def times(store: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (store / "commitlog").iterdir()}
-
-
-def contents(store: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(store)): path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()}
 
 
 @pytest.fixture
