@@ -9,7 +9,7 @@ from urllib.parse import unquote
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _LEAST_SHARE = 0.001
 _LOCAL_URI = re.compile(r"(?<![\w+.-])file://(/[\w.~%/-]*)", re.ASCII)
-"""Of a file of this machine. One with another scheme around it, such as `tar+file://`, is no path."""
+"""The URI of a local file. `tar+file://` and the like have no path."""
 
 
 def with_paths(text: str) -> str:

@@ -248,6 +248,8 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
     for loose in plan.filling.ignored:
         topic, queue = plan.lost.queues[loose.queue]
         yield result("passed", say("passed", topic=topic, queue=queue, committed=loose.stop, end=loose.first))
+    if plan.choices.link:
+        yield result("links", say("links", segments=sum(map(plan.links, plan.shape.bases))))
     if plan.assumes_queue_size:
         yield result("queue size", say("page assumed size", size=plan.queue_file_bytes))
     if plan.index is None:

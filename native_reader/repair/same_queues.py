@@ -1,4 +1,4 @@
-"""Messages that another store has elsewhere in its log: a store that an extract made, or one of a broker that got them from this one.
+"""Messages that another store has elsewhere in its log, such as one that an extract made.
 
 An entry of a queue names a lost record: its place, its size and the hash of its tag. Another store can have that message at the same queue
 offset. It has the same queue there if it has equal records in it, byte by byte but for their place: two queues that part never have an
@@ -33,7 +33,7 @@ _NOT_FOUND, _TWICE = -1, -2
 
 
 class Slots(NamedTuple):
-    """Slots of queues, in order: which log offset their queue names, how many bytes, and the hash of which tag."""
+    """Slots of queues, in order, and what their entries have: log offset, size and hash of the tag."""
 
     key: Numbers
     """The number of the queue and the slot, in one number."""

@@ -83,23 +83,17 @@ def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole
     """Copy a segment, fill its holes, and begin to compare it; or link it."""
     path, source = copies.path(base), plan.shape.sources.get(base)
     own = None if source is None else own_uri(source.uri)
-    sizes = () if source is None else (source.size, plan.shape.size)
-    is_left = own is not None and copies.take(base, sizes) and comparing.is_equal(plan, base, path)
-    if source is not None and plan.links(base):
-        disk.link(local_path(source.uri), path)
+    is_left = copies.take(base, () if own is None or source is None else (source.size, plan.shape.size))
+    is_left = is_left and comparing.is_equal(plan, base, path)
+    if own is not None and plan.links(base):
+        disk.link(local_path(own), path)
         return path
-    if own is not None:
-        old = local_path(own)
-        if is_left:  # its holes may be filled already, or in part
-            for hole in holes:
-                disk.copy_part(old, path, hole.start - base, plan.shape.size if hole.is_tail else hole.stop - base)
-            disk.copy_time(old, path)
-        else:
-            copies.copy(base, old)
-        if is_left and plan.is_as_before(base):
+    if own is not None and is_left:
+        _empty_holes(plan, local_path(own), path, base, holes)
+        if plan.is_as_before(base):
             return path
-    else:
-        copies.take(base, ())
+    elif own is not None:
+        copies.copy(base, local_path(own))
     if source is not None:
         _take(source.uri, path, plan.shape.size)
     if holes or base in plan.shape.made:
@@ -109,6 +103,13 @@ def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole
         disk.set_time(path, holes[0].time if holes else plan.survey.first_time)
     comparing.begin(plan, base, path)
     return path
+
+
+def _empty_holes(plan: RepairPlan, old: str, path: str, base: int, holes: list[Hole]) -> None:
+    """Give a segment that an interrupted repair left its old bytes in holes, which may be filled already, or in part."""
+    for hole in holes:
+        disk.copy_part(old, path, hole.start - base, plan.shape.size if hole.is_tail else hole.stop - base)
+    disk.copy_time(old, path)
 
 
 def _take(uri: str, path: str, size: int) -> None:

@@ -107,7 +107,7 @@ def _elsewhere(files: StoreFiles) -> Iterator[str]:
 
 
 def _first(names: Iterable[str]) -> list[str]:
-    """The first few of them, without what is no name, and without topics of the broker itself."""
+    """The first few that are valid names, without topics of the broker itself."""
     return [each for each in dict.fromkeys(names) if _IS_NAME(each) and kind_of_topic(each) is None][:_MOST]
 
 

@@ -6,7 +6,7 @@ CONFIRM = {
     "title confirm": ("Commands to confirm this", "用于核对的命令"),
     "confirm files": (
         (
-            "Before a broker starts on the new store. These commands only read it. `doctor` counts the states that the results above give "
+            "Run these before a broker starts on the new store. They only read it. `doctor` counts the states that the results above give "
             "for the new store, and `verify` finds no error. `tables` has the offsets of each queue, and `lag` what each group has not "
             "read:"
         ),
@@ -17,8 +17,8 @@ CONFIRM = {
     ),
     "confirm broker": (
         (
-            "After the start, before clients are connected, in the folder of RocketMQ. The first lines have the address of your name "
-            "server and the name of the broker. `topicStatus` shows the offsets of `tables`:"
+            "Run these after the start, before clients are connected, in the folder of RocketMQ. In the first two lines, write the address "
+            "of your name server and the name of the broker. `topicStatus` shows the offsets of `tables`:"
         ),
         (
             "启动之后、客户端连接之前，在 RocketMQ 的目录中执行；前两行改为实际的 NameServer 地址和 broker 名称。`topicStatus` "
@@ -49,8 +49,8 @@ CONFIRM = {
     ),
     "ask slave": (
         (
-            "If a slave of this broker still runs, it may have a lost message. In the folder of RocketMQ; the first lines have the address "
-            "of your name server and the name of the broker:"
+            "If a slave of this broker still runs, it may have a lost message. Run this in the folder of RocketMQ. In the first two lines, "
+            "write the address of your name server and the name of the broker:"
         ),
         (
             "如果该 broker 的从节点仍在运行，其中可能有丢失的消息。在 RocketMQ 的目录中执行；前两行改为实际的 NameServer 地址和 broker "

@@ -42,8 +42,8 @@ RESULTS = {
         "{messages:,} 条消息取自 {store}，位置不变：它在那里是同一份日志",
     ),
     "taken by queue": (
-        "{messages:,} {messages:message|messages} from {store}, to their places: its log is another one, and the same queues have them",
-        "{messages:,} 条消息取自 {store}，放回原位：它的日志不同，但消息在相同队列的相同位点上",
+        "{messages:,} {messages:message|messages} from {store}: its log is another one, and has them at the same queue offsets",
+        "{messages:,} 条消息取自 {store}：它的日志不同，但消息的队列位点相同",
     ),
     "nothing taken": (
         "nothing from {store}: it has no whole record where this store lacks one, or neither the same log there nor the same queue",

@@ -35,6 +35,8 @@ def test_the_same_store_as_with_copies(tmp_path: Path, damage: Damage) -> None:
     assert linked == copied
     assert contents(store) == before
     found = shared(store, tmp_path / "linked")
+    segments = sum(name.startswith("commitlog") for name in found)
+    assert f"**Shared with the damaged store:** {segments} segment" in (tmp_path / "linked" / "repair.md").read_text()
     changed = {f"commitlog/{hole.start // 65536 * 65536:020d}" for hole in done.plan.shape.holes}
     ends = {f"commitlog/{base:020d}" for base in done.plan.shape.bases if base + 65536 > done.plan.end}
     assert {name for name in found if name.startswith("commitlog")}.isdisjoint(changed | ends)
@@ -51,7 +53,7 @@ def test_a_linked_file_is_never_written_to(tmp_path: Path) -> None:
     with disk.changed(str(tmp_path / "new"), 9) as file:
         disk.put(file, 0, b"other")
     assert (tmp_path / "old").read_bytes() == b"as it was"
-    assert (tmp_path / "new").read_bytes() == b"otherwas"[:5] + b" was"
+    assert (tmp_path / "new").read_bytes() == b"other was"
     assert sorted(os.listdir(tmp_path)) == ["new", "old"]
 
 
