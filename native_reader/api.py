@@ -540,11 +540,12 @@ class Store:
         settings = settings._replace(others=tuple(other._one("a source of what is lost") for other in each))
         return repair(self._one("a repair"), path, settings, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
 
-    def repair_refusal(self, language: str = ENGLISH) -> str | None:
+    def repair_refusal(self, language: str = ENGLISH, found: Diagnosis | None = None) -> str | None:
         """Say why `repair` would refuse this store, as far as it shows without its log; None if nothing does.
 
         Args:
             language: `en` or `zh`.
+            found: What `diagnose` found in it. Its queues are not listed again.
 
         Examples:
             >>> rmqstore.open("damaged").repair_refusal() is None
@@ -552,7 +553,9 @@ class Store:
         """
         from native_reader.repair.refused import why_refused
 
-        return why_refused(self._one("a repair"), self._sizes(), language)
+        samples = None if found is None else found.samples
+        queues = None if samples is None else [sample.queue for sample in samples]
+        return why_refused(self._one("a repair"), self._sizes(), language, queues)
 
     def extract(
         self,

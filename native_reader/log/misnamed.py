@@ -34,7 +34,7 @@ def under_right_names(files: StoreFiles) -> RightNames:
         return RightNames(files)
     said = {segment: _said_by_records(segment) for segment in files.segments}
     moved = [replace(segment, base=place) for segment, place in said.items() if place not in (None, segment.base)]
-    found = [*moved, *(stray for stray in _strays(files) if _said_by_records(stray) == stray.base)]
+    found = [*moved, *(stray for stray in _strays(files) if _said_by_records(stray, is_stray=True) == stray.base)]
     segments = sorted([*(segment for segment, place in said.items() if place in (None, segment.base)), *found])
     if not found or any(one.end > other.base for one, other in pairwise(segments)):  # then names are not worse than what records say
         return RightNames(files)
@@ -57,8 +57,11 @@ def _strays(files: StoreFiles) -> Iterator[Segment]:
                     yield Segment(offset_in(name), entry.size, uri, entry.identity)
 
 
-def _said_by_records(segment: Segment) -> int | None:
-    """Where the first records of a file say that it begins; None if they do not agree, or there is none."""
+def _said_by_records(segment: Segment, *, is_stray: bool = False) -> int | None:
+    """Where the first records of a file say that it begins; None if they do not agree, or there is none.
+
+    If the first one of a segment is where its name says, no other can move it, and none is read. A stray needs them all.
+    """
     if segment.framing != PLAIN or segment.is_packed:
         return None
     at, base, count = 0, None, 0
@@ -70,6 +73,8 @@ def _said_by_records(segment: Segment) -> int | None:
             said = int(heads["offset"][0]) - at
             if said < 0 or base not in (None, said):
                 return None
+            if said == segment.base and not is_stray:
+                return said
             at, base, count = at + int(heads["size"][0]), said, count + 1
     # A single record can be damaged itself.
     return base if count > 1 else None

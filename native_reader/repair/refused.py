@@ -14,7 +14,7 @@ from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal
 from native_reader.sentences import ENGLISH, Said
-from native_reader.sides.queues import BATCH_DIRECTORY, topics_in
+from native_reader.sides.queues import BATCH_DIRECTORY, Queue, topics_in
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.local import local_path
 from native_reader.storage.packed import rest_command
@@ -75,11 +75,14 @@ def is_controlled(files: StoreFiles) -> bool:
     return storage_of(files.uri).entry(f"{files.uri}/{CONTROLLER}") is not None
 
 
-def why_refused(files: StoreFiles, sizes: FileSizes | None, language: str = ENGLISH) -> str | None:
-    """Why a store is not repaired, as far as its files show, in that language; None if nothing does."""
+def why_refused(
+    files: StoreFiles, sizes: FileSizes | None, language: str = ENGLISH, queues: Iterable[Queue] | None = None
+) -> str | None:  # fmt: skip
+    """Why a store is not repaired, as far as its files show, in that language; None if nothing does. `queues`: its own, if known."""
+    has_others = files.queue_directories != (files.consume_queue,)
     try:
         refuse_kinds(rightly_named(files), Choices())
-        OldQueues(files, sizes)
+        OldQueues(files, sizes, None if has_others else queues)
     except RepairError as error:
         return error.said.text(language) if isinstance(error.said, Said) else str(error)
     return None

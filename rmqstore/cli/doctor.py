@@ -62,7 +62,7 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: boo
             if is_broken:
                 _print(output, say("label warning"), say("save first"))
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
-            refused = one.repair_refusal(language) if is_broken else None
+            refused = one.repair_refusal(language, found) if is_broken else None
             if refused is not None:
                 _print(output, say("label repair"), _in_words(refused))
             repair = [_REPAIR] if is_broken and refused is None else []

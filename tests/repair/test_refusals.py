@@ -345,3 +345,16 @@ def test_a_file_in_the_place_of_the_new_store(store: Path, tmp_path: Path) -> No
 def test_a_configuration_without_paths_of_a_store_that_is_named(store: Path, tmp_path: Path) -> None:
     (tmp_path / "broker.conf").write_text("mappedFileSizeConsumeQueue=600\nmappedFileSizeCommitLog=65536\n")
     assert nr.open(store, broker_conf=str(tmp_path / "broker.conf")).repair(tmp_path / "new", dry_run=True).plan.is_whole
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_the_refusal_with_a_diagnosis_is_that_without_one(store: Path, tmp_path: Path, damaged: bool) -> None:
+    light = tmp_path / "4.9.7-light"
+    for root in (store, unpack(light.name, tmp_path, STORES).root):
+        queue = next((root / "consumequeue").glob("*/0"))
+        if damaged:
+            (queue / f"{20:020d}").write_bytes(bytes(20))
+        opened = nr.open(root)
+        found = opened.diagnose()
+        assert opened.repair_refusal(found=found) == opened.repair_refusal()
+        assert (opened.repair_refusal(found=found) is not None) == (damaged or root != store)
