@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY
+from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_written
 from native_reader.layout.record import Numbers
 from native_reader.sides.entries import Entries
 from native_reader.sides.queues import Queue, QueueFile, QueueReader
@@ -62,7 +62,7 @@ class HeldQueue:
         numbers = [np.arange(file.base, file.base + len(own)) for file, own in zip(self._files, self._entries, strict=True)]
         number, entry = np.concatenate(numbers), np.concatenate(self._entries)
         offsets, sizes = entry["offset"].astype(np.int64), entry["size"].astype(np.int64)
-        which = np.flatnonzero((offsets >= low) & (offsets < high) & (sizes > 0))
+        which = np.flatnonzero((offsets >= low) & (offsets < high) & is_written(entry))
         which = which[np.argsort(offsets[which], kind="stable")]
         nothing = np.zeros(len(which), np.int64)
         return Entries(number[which], nothing + 1, offsets[which], sizes[which], nothing)

@@ -150,15 +150,21 @@ def check(whole: Path, folder: Path, seed: int) -> None:
     for damage in random.choices(DAMAGES, k=random.choice((0, 1, 1, 2))):
         if queue_files(store):
             damage(random, store)
+    known = {row["topic"] for row in nr.open(whole).topics(columns=["topic"]).to_table().to_pylist()}
     for line in LINES:
         if (found := result_of(store, line)) is not None:
             for number, (own, expected) in enumerate(zip(found, expected_of(store, line), strict=True)):
-                differ = {place for place in own[1].keys() | expected[1].keys() if own[1].get(place) != expected[1].get(place)}
+                # A wrong letter in a topic: the record is one of a topic that is nowhere else, which no broker serves.
+                nowhere = {place for place in expected[1] if place[0] not in known and place not in own[1]}
+                assert all(expected[1][place] == (0, 0, 0) for place in nowhere), (seed, span_of([line]), number)
+                places = (own[1].keys() | expected[1].keys()) - nowhere
+                differ = {place for place in places if own[1].get(place) != expected[1].get(place)}
                 assert (own[0], differ) == (expected[0], set()), (seed, span_of([line]), number)
 
 
-# 1106: a first entry of negative size, which is counted when queues are cut, hides the one after it.
-@pytest.mark.parametrize("seed", [8, 10, 31, 41, 45, 56, 75, 1106])
+# 1106: a first entry of negative size, which is counted when queues are cut, hides the one after it. 2068: a wrong letter in a topic.
+# 2111: fillers, whose offset is 0, are no entries of the message at offset 0.
+@pytest.mark.parametrize("seed", [8, 10, 31, 41, 45, 56, 75, 1106, 2068, 2111])
 def test_as_a_plain_broker(whole: Path, tmp_path: Path, seed: int) -> None:
     check(whole, tmp_path, seed)
 
