@@ -280,6 +280,12 @@ START = {
         "{file} was not read, because the library for RocksDB is not installed: pip install rmqstore-spark[rocksdb]",
         "未读取 {file}，因为未安装 RocksDB 库：pip install rmqstore-spark[rocksdb]",
     ),
+    "start database queues": (
+        "consume queues in RocksDB lack {messages:,} messages of the log. A broker can add some of them, and this is not modelled: "
+        "start one on a copy of the store, and compare it with rmqstore verify",
+        "RocksDB 中的消费队列缺少 commitlog 里的 {messages:,} 条消息。broker 可能会补上其中一部分，本工具对此没有建模："
+        "请在存储的副本上启动一个 broker，再用 rmqstore verify 比对",
+    ),
     "start dledger": ("what a broker with DLedger does on such a store was not tested", "DLedger broker 在此类存储上的行为未经测试"),
     "start forbidden": (
         "this user may not open {file}: what a broker does with it is not known. Run this as the user that the broker runs as",

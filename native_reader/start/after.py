@@ -24,7 +24,7 @@ from native_reader.sides.queues import Queue, queues_of, topics_in
 from native_reader.start.lines import Line, Requeues
 from native_reader.start.queues import Loaded, loaded
 from native_reader.start.reasons import Cause, cause
-from native_reader.start.recovered import Queued, RecoveredLog, are_served
+from native_reader.start.recovered import Queued, RecoveredLog, are_in_databases, are_served
 from native_reader.start.served import NEVER, Entries, Part, Place, Records, Recovery, Served, Simulation, run
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.store import Segment, StoreFiles
@@ -53,17 +53,21 @@ class After:
 
 
 class QueueFiles:
-    """The queues of a store, as a broker loads them from files. Those of batches only tell how far they reach."""
+    """The queues of a store, as a broker loads them from files. Those of batches only tell how far they reach.
+
+    With queues in databases, what a start makes of them is not modelled: see `AfterStart.reasons`.
+    """
 
     def __init__(self, files: StoreFiles, samples: Sequence[Sample] | None = None) -> None:
         queues = [each.queue for each in samples] if samples is not None else list(_queues_of(files))
+        self.are_modelled = not files.databases
         self._sizes = Counter(file.units for queue in queues if not queue.batch for file in queue.files)
         self._ordinary = {(queue.topic, queue.queue_id): queue for queue in queues if not queue.batch}
         self.of_batches = {queue.topic for queue in queues if queue.batch}
         ends = (bounds_of(queue, 0) for queue in queues if queue.batch)
         newest = (bounds.newest for bounds in ends if bounds is not None and bounds.newest is not None)
         self.others_reached = max((each.offset + each.size for each in newest), default=-1)
-        self._in_rocksdb = bool(files.databases) and files.consume_queue is None
+        self._in_rocksdb = are_in_databases(queues)
 
     @property
     def queued(self) -> Queued:
@@ -78,13 +82,14 @@ class QueueFiles:
     @cached_property
     def whole(self) -> Mapping[Place, Loaded]:
         """The queues, with their files of the usual size."""
-        usual = self.units
-        return {place: loaded(queue, [file for file in queue.files if file.units == usual]) for place, queue in self._ordinary.items()}
+        usual = self.units if self.are_modelled else None
+        return {
+            place: loaded(queue, [file for file in queue.files if usual in (None, file.units)]) for place, queue in self._ordinary.items()
+        }
 
 
 def _queues_of(files: StoreFiles) -> Iterator[Queue]:
-    directories = [each for each in (files.consume_queue, files.batch_queue) if each is not None]
-    for topic in topics_in(directories, light=True):
+    for topic in topics_in(files.queues, light=True):
         yield from queues_of(topic)
 
 
@@ -205,9 +210,17 @@ class AfterStart:
         return self._places[place]
 
     def reasons(self, line: Line) -> Iterator[Cause]:
-        """Why consumers would not get what is whole and not deleted, and what new messages would collide with."""
+        """Why consumers would not get what is whole and not deleted, and what new messages would collide with.
+
+        A broker puts an entry into a database at its own queue offset, so where each message has one in order, none is missing afterwards.
+        Else it is not known: brokers correct the smallest and the largest offset of such a queue in other ways than those of files.
+        """
         after = self.of(line)
         queues = [queue for queue in after.queues if self._is_listed(queue.topic)]
+        if not self._queues.are_modelled:
+            if missing := sum(queue.unreachable + queue.moved for queue in queues):
+                yield cause("database queues", messages=missing)
+            return
         lost = [queue for queue in queues if queue.unreachable]
         messages = sum(queue.unreachable for queue in lost)
         if not self._log.queued.has_entries:

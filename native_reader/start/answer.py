@@ -201,9 +201,9 @@ def may_start(
 
 
 def _after(log: RecoveredLog, samples: Sequence[Sample] | None, lines: Sequence[Line], *, counts: bool) -> AfterStart | None:
-    """What consumers get, if the log is small, or that is asked for; and if all queues are in files that can be read."""
+    """What consumers get, if the log is small, or that is asked for; and if all queues can be read."""
     files = log.files
-    cannot = files.databases or any(each.problem is not None or each.refused for each in samples or ())
+    cannot = any(each.problem is not None or each.refused for each in samples or ())
     if cannot or not (counts or (log.is_small and len(samples or ()) <= _MOST_COUNTED)):
         newest = max((segment.base for segment in files.segments if segment.base < log.end), default=0)
         log.queued = queued_of(files, newest + 1, samples)

@@ -103,6 +103,7 @@ KINDS: Mapping[str, Harm] = {
     NO_DELAYS: Harm.CHANGES,
     FOREIGN_INDEX: Harm.CHANGES,
     "database unknown": Harm.UNKNOWN,
+    "database queues": Harm.UNKNOWN,
     "dledger": Harm.UNKNOWN,
     "not read": Harm.UNKNOWN,
     "forbidden": Harm.UNKNOWN,

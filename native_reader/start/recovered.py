@@ -6,7 +6,7 @@ whole is known what consumers get; of others, where it is cut, and what a broker
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,10 +21,11 @@ from native_reader.plan.plan import StoreRead
 from native_reader.records.damages import CHECKSUM, Damages
 from native_reader.scan.read import Reading
 from native_reader.sides.bounds import bounds_of
-from native_reader.sides.queues import queues_of, topics_in
+from native_reader.sides.queues import Queue, queues_of, topics_in
 from native_reader.start.lines import Line
 from native_reader.start.reasons import Cause, cause
 from native_reader.storage.protocol import storage_of
+from native_reader.storage.rocksdb_queues import is_in_database
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 from native_reader.tables.segments import walk_end
@@ -252,19 +253,26 @@ class Queued(NamedTuple):
 def queued_of(files: StoreFiles, enough: int, samples: Sequence[Sample] | None = None) -> Queued:
     """Look at the last entry of each queue, until one reaches `enough`: a higher one makes no difference then.
 
-    `samples`: of the queues, if they were looked at before. Those of queues with two copies leave one out.
+    `samples`: of the queues, if they were looked at before. Of queues with two copies, they have that which ends last.
     """
-    in_rocksdb = bool(files.databases) and files.consume_queue is None
-    if samples is not None and not files.databases:
+    if samples is not None:
         ends = [each.bounds.newest for each in samples if each.bounds is not None and each.bounds.newest is not None]
-        return Queued(max((each.offset + each.size for each in ends), default=-1), in_rocksdb)
+        return Queued(max((each.offset + each.size for each in ends), default=-1), are_in_databases(each.queue for each in samples))
     reached = -1
+    looked_at = list[Queue]()
     for topic in topics_in(files.queues, light=True):
         for queue in queues_of(topic):
+            looked_at.append(queue)
             bounds = bounds_of(queue, 0)
             newest = None if bounds is None else bounds.newest
             if newest is not None:
                 reached = max(reached, newest.offset + newest.size)
             if reached >= enough:
-                return Queued(reached, in_rocksdb)
-    return Queued(reached, in_rocksdb)
+                return Queued(reached, are_in_databases(looked_at))
+    return Queued(reached, are_in_databases(looked_at))
+
+
+def are_in_databases(queues: Iterable[Queue]) -> bool:
+    """Whether all of these queues with entries are in databases of RocksDB."""
+    uris = [queue.files[0].uri for queue in queues if queue.files]
+    return bool(uris) and all(map(is_in_database, uris))

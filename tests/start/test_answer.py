@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -24,6 +25,7 @@ from native_reader.witness import logged
 from native_reader.writing.records import checkpoint
 
 KEPT = 9_000_000
+NOT_WHOLE = "5.5.0-slave", "5.5.0-dledger", "5.5.0-multipath", "5.5.0-rocksdb-moved"
 
 
 def answer_of(store: Path, version: str | None = None) -> Start:
@@ -46,7 +48,7 @@ def killed(own_store: Callable[[str], Golden], tmp_path: Path) -> Path:
     return Path(shutil.copytree(own_store("5.5.0-killed").root, tmp_path / "store"))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("5.5.0-slave", "5.5.0-dledger", "5.5.0-multipath")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_WHOLE])
 def test_a_store_that_its_broker_left_may_be_started(own_store: Callable[[str], Golden], name: str) -> None:
     start = answer_of(own_store(name).root)
     assert (start.outcome, start.reasons) == (YES, ())
@@ -301,3 +303,30 @@ def test_an_empty_segment_before_others_is_refused_by_each_broker(killed: Path) 
         ("left out segment size", "4.0.0–4.4.x, 4.9.2"),
     ]
     assert start.outcome == BETTER_NOT
+
+
+def test_queues_that_a_broker_moved_to_rocksdb_lack_messages(own_store: Callable[[str], Golden]) -> None:
+    """It left out the record at offset 0, and replaced entries of an earlier topic of the same name by number."""
+    start = answer_of(own_store("5.5.0-rocksdb-moved").root, "5.5.0")
+    assert (start.outcome, [reason.cause.values for reason in start.reasons]) == (UNKNOWN, [(("messages", 4),)])
+
+
+def test_a_queue_in_rocksdb_without_an_entry(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
+    """All messages after it are in the queue. What a broker makes of such a queue is not modelled."""
+    rocksdict = pytest.importorskip("rocksdict")
+    store = Path(shutil.copytree(own_store("5.5.0-rocksdb-queues").root, tmp_path / "store"))
+    whole = answer_of(store)
+    assert whole.outcome == YES
+    counts = {tuple(after.total(count) for count in ("whole", "served", "moved")) for _, after in whole.after}
+    assert {(each[0], 0) for each in counts} == {(served, moved) for _, served, moved in counts} != {(0, 0)}
+    raw = rocksdict.Options(raw_mode=True)
+    folder = str(store / "consumequeue")
+    families = {name: rocksdict.Options(raw_mode=True) for name in rocksdict.Rdict.list_cf(folder, raw)}
+    database = rocksdict.Rdict(folder, raw, column_families=families)
+    key = next(key for key, _ in database.items() if key.endswith(struct.pack(">q", 1)))
+    del database[key]
+    database.close()
+    start = answer_of(store)
+    assert (start.outcome, kinds(start)[:1]) == (UNKNOWN, ["database queues"])
+    assert "lack" in (line := next(iter(lines_of(start))))
+    assert "rmqstore verify" in line
