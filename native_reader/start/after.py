@@ -66,7 +66,8 @@ class QueueFiles:
         self.of_batches = {queue.topic for queue in queues if queue.batch}
         ends = (bounds_of(queue, 0) for queue in queues if queue.batch)
         newest = (bounds.newest for bounds in ends if bounds is not None and bounds.newest is not None)
-        self.others_reached = max((each.offset + each.size for each in newest), default=-1)
+        # A queue of batches says that it has come to the begin of its last record (BatchConsumeQueue, maxMsgPhyOffsetInCommitLog).
+        self.others_reached = max((each.offset for each in newest), default=-1)
         self._in_rocksdb = are_in_databases(queues)
 
     @property
@@ -144,8 +145,11 @@ class AfterStart:
         return found
 
     def knows(self, line: Line) -> bool:
-        """Whether that line was asked for."""
-        return line in self._after
+        """Whether that line was asked for, and is modelled.
+
+        A broker of 5.5.0 that cuts the log looks for the new end of a queue in RocksDB by halves, and can set it too low.
+        """
+        return line in self._after and (self._queues.are_modelled or self._log.cut(line) >= self._log.queued.reached)
 
     def of(self, line: Line) -> After:
         """What brokers of that line would have."""

@@ -91,10 +91,7 @@ class RecoveredLog:
 
     def cut(self, line: Line) -> int:
         """Where it stops: what is at that place or after it is cut off."""
-        begins = self.begins(line)
-        return next(
-            (at for segment in self.files.segments if segment.base >= begins and (at := self._end_in(segment)) is not None), self.end
-        )
+        return self._stops(self.files.segments, self.begins(line))
 
     def again(self, line: Line, end: int, reached: int) -> tuple[int, int]:
         """Where the next broker of that line begins after a clean stop, and where it stops, if the one before left the log at `end`."""
@@ -102,8 +99,19 @@ class RecoveredLog:
         if not segments:
             return 0, end
         begins = line.stopped(replace(self.files, segments=segments), reached)
-        stops = (self._end_in(segment) for segment in segments if segment.base >= begins)
-        return begins, min(end, next((at for at in stops if at is not None), end))
+        return begins, min(end, self._stops(segments, begins))
+
+    def _stops(self, segments: Sequence[Segment], begins: int) -> int:
+        """Where a broker with these segments stops that checks from `begins` on.
+
+        It takes a blank of any size for the end of its segment. After the last one, it stops at the blank, also if records follow it.
+        """
+        checked = [segment for segment in segments if segment.base >= begins]
+        for segment in checked:
+            if (at := self._end_in(segment)) is not None:
+                return at
+        blank = self.left_at(checked[-1], checksums=True) if checked else self.end
+        return blank if checked and self.messages(blank, checked[-1].end) else self.end
 
     def reasons(self, line: Line) -> Iterator[Cause]:
         """What a broker of that line would do to the log."""

@@ -153,7 +153,7 @@ class Simulation:
         if len(which) and state.is_new:
             state.is_new, state.begin, state.end = False, int(records.numbers[which[0]]), int(records.numbers[which[0]])
             state.first = state.end
-        which = which[(records.numbers[which] >= state.end) | (records.numbers[which] == 0)]
+        which = which[_are_appended(records.numbers[which], state.end)]
         if len(which):
             moved[which] = state.end + np.arange(len(which)) != records.numbers[which]
             state.moved += int(np.count_nonzero(moved & counted))
@@ -217,6 +217,18 @@ class Simulation:
             state.served += int(np.count_nonzero(back))
             state.moved -= int(np.count_nonzero(back & were_moved))
         state.begin = min(state.begin, state.end) if state.added else state.cut.begin
+
+
+def _are_appended(numbers: Numbers, end: int) -> Mask:
+    """Which queue offsets a broker appends to a queue with that end: none before it, but 0 always, and each moves the end."""
+    if not len(numbers) or ((numbers[0] or not end) and (np.diff(numbers) > 0).all()):
+        after: Mask = numbers >= end
+        return after
+    appended = np.zeros(len(numbers), bool)
+    for place, number in enumerate(numbers.tolist()):  # only where a topic was made again, or begins: numbers fall there
+        appended[place] = number >= end or number == 0
+        end += int(appended[place])
+    return appended
 
 
 class Named(NamedTuple):

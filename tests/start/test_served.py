@@ -11,11 +11,12 @@ from datetime import date
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from support.plain_broker import Broker
 
 import native_reader as nr
-from native_reader.start import BETTER_NOT, may_start
+from native_reader.start import BETTER_NOT, may_start, served
 from native_reader.start.after import After
 from native_reader.start.lines import LINES, Line, line_of, lines_since, span_of
 from native_reader.testing.spec import StoreSpec
@@ -227,3 +228,17 @@ def test_a_broker_of_4_9_waits_for_ever_at_a_missing_segment(whole: Path, tmp_pa
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir={store}\nrecheckReputOffsetFromCq=true\n")
     assert answers(broker_conf=str(conf))["5.3.1"] == ("no", [4 * SEGMENT])
+
+
+@pytest.mark.parametrize(
+    ("end", "numbers", "appended"),
+    [
+        (0, [0, 1, 2, 0, 1, 2], [0, 1, 2, 3]),  # a topic that was made again: its first message follows, the others have passed numbers
+        (1, [0, 1, 2], [0, 2]),
+        (0, [0, 1, 2], [0, 1, 2]),
+        (3, [2, 3, 4], [1, 2]),
+        (0, [5, 9], [0, 1]),
+    ],
+)
+def test_what_is_appended_to_a_queue(end: int, numbers: list[int], appended: list[int]) -> None:
+    assert np.flatnonzero(served._are_appended(np.array(numbers), end)).tolist() == appended
