@@ -24,11 +24,13 @@ from ports import free_port
 from rocketmq import BUILD, QUICK, Clients, Java, Unreachable
 from support.drawn_damages import DRAWN, Damage, a_lost_topic, a_size, no_queues
 from support.effort import WHOLE
+from support.golden import unpack
+from support.own_stores import STORES
 from support.repaired import contents
 from support.store_damages import random_bytes
 
 import native_reader as nr
-from native_reader.start import NO, Start, answer_for
+from native_reader.start import BETTER_NOT, NO, Start, answer_for
 from native_reader.start.lines import line_of
 
 VERSIONS = ("4.9.7", "5.0.0", "5.1.3", "5.3.1", "5.3.3", "5.4.0")
@@ -168,16 +170,21 @@ class Case:
         return {"version": self.version, "store": self.store, "damage": damages, "seed": self.seed}
 
 
+def answered(store: Path, version: str) -> tuple[Start, Result, dict[int, Whole]]:
+    """Our answer, and the whole messages that it is about."""
+    (files,) = nr.open(store).stores
+    end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
+    answer = answer_for(files, end, RESERVED_HOURS, None, version=version)
+    return answer, predicted(answer, version), whole_messages(store)
+
+
 def check(brokers: Brokers, stores: KeptStores, case: Case, folder: Path) -> None:
     """Damage a copy of a store, ask for the answer, and start a broker on it."""
     store, random, kept, version = folder / "store", Random(case.seed), stores(case.store), case.version
     shutil.copytree(kept.store, store)
     for damage in case.damages:
         damage(random, store)
-    (files,) = nr.open(store).stores
-    end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
-    answer = answer_for(files, end, RESERVED_HOURS, None, version=version)
-    ours, whole = predicted(answer, version), whole_messages(store)
+    answer, ours, whole = answered(store, version)
     waits = any(each.cause.kind == "waits" for each in answer.reasons)
     try:
         theirs = real(brokers.start(version, kept, store, WAITED if waits else PATIENCE), whole)
@@ -220,6 +227,41 @@ def test_a_broker_writes_to_nothing_that_a_repair_with_links_shares(
         time.sleep(0.1)
     assert len(shared) > 10
     assert contents(store) == before
+
+
+NOT_COUNTED = "Gone", "Again", "Inner", "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+"""Topics that were deleted, or made again, or have inner batches; and one that clients of 4.9.7 get nothing of."""
+
+
+def nothing(random: Random, store: Path) -> None:
+    """A clean stop, and all files are there."""
+
+
+KINDS = "4.9.7-light", "4.9.7-kinds", "5.5.0-kinds", "5.5.0-features", "5.5.0-pop", "5.5.0-rocksdb-queues", "5.5.0-rocksdb-separate"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("damage", [nothing, no_queues, a_lost_topic, a_size], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("name", [pytest.param(each, marks=pytest.mark.xdist_group(f"starts of {each[:5]}")) for each in KINDS])
+def test_messages_of_all_kinds(started: Brokers, tmp_path: Path, name: str, damage: Damage) -> None:
+    """Delayed, timed, transactional, popped and light ones, and queues in RocksDB."""
+    own, version = unpack(name, tmp_path, STORES), name[:5]
+    (own.root / "abort").unlink(missing_ok=True)
+    damage(Random(name), own.root)
+    in_rocksdb = "rocksdb" in name and damage is not no_queues  # without any, nothing shows that its broker has them there
+    answer, ours, whole = answered(own.root, version)
+    settings = json.loads((own.folder / "settings.json").read_text())
+    theirs = real(started.start(version, Kept(own.root, settings), own.root), whole)
+    assert ours.started == theirs.started
+    if not ours.started:
+        return
+    if ours.queues is None:
+        assert (in_rocksdb, damage, answer.outcome) == (True, a_size, BETTER_NOT)
+        return
+    differ = {place for place in ours.queues.keys() | theirs.queues.keys() if ours.queues.get(place) != theirs.queues.get(place)}
+    # A broker with queues in RocksDB never puts the record at offset 0 into a new database.
+    known = {("Plain", 0)} if name == "5.5.0-rocksdb-queues" and damage is no_queues else set()
+    assert (ours.end, {place for place in differ if place[0] not in NOT_COUNTED}) == (theirs.end, known), (ours.queues, theirs.queues)
 
 
 # A Java of each version is started once, by the worker that has all its cases.
