@@ -63,8 +63,9 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     yield say("survived" if plan.moved is None else "copied", messages=plan.messages)
     if plan.moved is None:
         yield from _start(question("the damaged store"), plan.start)
-    if plan.corrected:
-        yield _warning(say("corrected", messages=len(plan.corrected)))
+    for kind, changed in (("fields", plan.fields), ("corrected", plan.corrected)):
+        if changed:
+            yield _warning(say(kind, messages=len(changed)))
     alone = plan.account if plan.alone is None else plan.alone
     old = say("in the old store" if plan.moved is None else "in the store", states=alone.said)
     yield old if alone.is_whole else _warning(old)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
-from native_reader.layout.record import UP_TO_MAGIC, stored_crc
 from native_reader.repair import disk
 from native_reader.repair.comparing import Comparing, Copies
 from native_reader.repair.filling import content_of
@@ -129,12 +128,12 @@ def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:
 
 
 def _correct(plan: RepairPlan, path: str, base: int) -> None:
-    """Write the right checksums of records that are kept."""
-    mine = {offset: checksum for offset, checksum in plan.corrected.items() if base <= offset < base + plan.shape.size}
+    """Write the right checksums and fields of records that are kept."""
+    mine = {offset: change for offset, change in plan.rewritten.items() if base <= offset < base + plan.shape.size}
     if mine:
         with disk.changed(path, plan.shape.size) as file:
-            for offset, checksum in mine.items():
-                disk.put(file, offset - base + UP_TO_MAGIC, stored_crc(checksum))
+            for offset, (at, content) in mine.items():
+                disk.put(file, offset - base + at, content)
 
 
 def _zero(file: int, start: int, stop: int) -> None:
