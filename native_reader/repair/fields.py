@@ -154,7 +154,8 @@ class _Places:
         queue = self._old.get((record.topic, record.queue_id))
         if queue is None:
             return
-        for begin in range(low, high, _AT_ONCE):
+        high = min(high, queue.stop)  # the next record may say any number
+        for begin in range(max(low, queue.begin), high, _AT_ONCE):
             entries = queue.read(begin, min(begin + _AT_ONCE, high))
             slots = begin + np.flatnonzero(entries["offset"] == record.offset)
             yield from (slot for slot in slots.tolist() if (slot ^ record.slot).bit_count() != 1)
