@@ -491,6 +491,7 @@ class Store:
         crc: str = "drop",
         keep_doubtful: bool = False,
         single: bool = False,
+        link: bool = False,
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
@@ -499,7 +500,8 @@ class Store:
         """Write a new store on which a broker runs, with every message that survived. The damaged store is only read.
 
         Messages keep their places, queue offsets and ids. In the place of a lost one is a placeholder, which consumers do not see.
-        Before it ends, the new store is checked, and its messages are compared with those of the damaged one.
+        Before it ends, the new store is checked, and its messages are compared with those of the damaged one. A repair that was
+        interrupted is continued by the same call.
 
         Args:
             path: The new store: a folder that is new or empty.
@@ -509,6 +511,8 @@ class Store:
             crc: What becomes of a message whose body has a wrong checksum: "drop", or "fix" to keep it with its changed body.
             keep_doubtful: Keep messages whose tags or keys are lost, or differ in their queue or the index.
             single: Also repair the store of a broker with a controller. The new one is for a master without a controller and slaves.
+            link: Make hard links to segments and queue files that nothing changes, apart from the last ones, to which a broker writes.
+                The new store shares them with the damaged one: what changes such a file of one store changes it in both.
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.
@@ -530,7 +534,7 @@ class Store:
         from native_reader.repair.records import CRCS, Choices, ReadSettings
         from native_reader.repair.repair import repair
 
-        choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), flag("single", single))
+        choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), flag("single", single), flag("link", link))
         settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         each = [other if isinstance(other, Store) else open(other) for other in others]
         settings = settings._replace(others=tuple(other._one("a source of what is lost") for other in each))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from native_reader.errors import spelled
 from native_reader.sentences import Said, say
+from native_reader.text import with_paths
 
 LONGEST, LONGEST_SENTENCE = 200, 1000
 """Characters of a name, and of an error or warning, which may hold two paths."""
@@ -31,7 +32,7 @@ def lines_of(page: Document, language: str) -> Iterator[str]:
 
 
 def _said(said: Said, language: str) -> str:
-    return _CODE.sub(_as_code, spelled(said.text(language, lambda value: text(spelled(value, str), LONGEST_SENTENCE)), str))
+    return _CODE.sub(_as_code, spelled(said.text(language, lambda value: text(with_paths(spelled(value, str)), LONGEST_SENTENCE)), str))
 
 
 def _as_code(span: re.Match[str]) -> str:
@@ -90,7 +91,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
 def _cell(value: object) -> str:
     if value is None or isinstance(value, _Written):
         return value or ""
-    return f"{value:,}" if isinstance(value, int) else text(value)
+    return f"{value:,}" if isinstance(value, int) else text(with_paths(str(value)))
 
 
 def _line(cells: Iterable[str]) -> str:

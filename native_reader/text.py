@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _LEAST_SHARE = 0.001
+_LOCAL_URI = re.compile(r"(?<![\w+.-])file://(/[\w.~%/-]*)", re.ASCII)
+"""The URI of a local file. `tar+file://` and the like have no path."""
+
+
+def with_paths(text: str) -> str:
+    """The text with paths in place of `file://` URIs: people read, copy and paste them. JSON has the URIs."""
+    return _LOCAL_URI.sub(lambda uri: unquote(uri[1], errors="surrogateescape"), text)
 
 
 def counted(count: int, noun: str) -> str:

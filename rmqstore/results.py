@@ -92,8 +92,13 @@ def _of_others(done: Repaired) -> Iterator[Said]:
     if plan.filled is None:
         return
     for store in plan.filled.stores:
-        count = plan.filled.messages_of(store)
-        yield say("taken from", messages=count, store=store) if count else _warning(say("nothing taken", store=store))
+        same, moved = (plan.filled.messages_of(store, is_moved=is_moved) for is_moved in (False, True))
+        if same:
+            yield say("taken from", messages=same, store=store)
+        if moved:
+            yield say("taken by queue", messages=moved, store=store)
+        if not (same or moved):
+            yield _warning(say("nothing taken", store=store))
     both = say("in both stores", states=plan.account.said)
     yield both if plan.account.is_whole else _warning(both)
 

@@ -1,4 +1,4 @@
-"""Copies the old segments while the log is read, and compares the bytes of both logs beside other work."""
+"""Compares the bytes of both logs beside other work."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from native_reader.repair import disk
 from native_reader.repair.plan import RepairPlan
-from native_reader.storage.local import local_path
 from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import StoreFiles
 
 _PIECE, _PART = 1 << 20, 64 << 20
 
@@ -28,10 +25,16 @@ class Comparing:
 
     def begin(self, plan: RepairPlan, base: int, path: str) -> None:
         """Begin to compare a segment of the new log with that of the old one, if there is one."""
+        self._compared += [(base, part) for part in self._parts_of(plan, base, path)]
+
+    def is_equal(self, plan: RepairPlan, base: int, path: str) -> bool:
+        """Compare a segment that was there before."""
+        return all(part.result() is None for part in self._parts_of(plan, base, path))
+
+    def _parts_of(self, plan: RepairPlan, base: int, path: str) -> list[Future[int | None]]:
         source = plan.shape.sources.get(base)
-        if source is not None:
-            for part in _parts(plan, base, source.size):
-                self._compared.append((base, self._threads.submit(_first_difference, source.uri, uri_of(path), *part)))
+        parts = () if source is None else _parts(plan, base, source.size)
+        return [self._threads.submit(_first_difference, source.uri, uri_of(path), *part) for part in parts if source is not None]
 
     def first_difference(self) -> int | None:
         """Wait for the end. Returns about where the logs differ first."""
@@ -86,53 +89,8 @@ def _whole_ranges(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int,
 
 def _but_changes(plan: RepairPlan, base: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """These ranges without what is rewritten in records that are kept."""
-    changes = np.array([(offset + at, len(content)) for offset, (at, content) in sorted(plan.rewritten.items())], np.int64).reshape(-1, 2)
+    changes = np.array([(at, len(content)) for at, content in sorted(plan.rewritten.items())], np.int64).reshape(-1, 2)
     begins, ends = changes[:, 0] - base, changes.sum(axis=1) - base
     for start, stop in ranges:
         mine = (begins >= start) & (begins < stop)
         yield from zip([start, *ends[mine].tolist()], [*begins[mine].tolist(), stop], strict=True)
-
-
-_ROOM = 2
-"""How many times the data of the log must be free. Else nothing is written before the plan says how much is needed."""
-
-
-class Copies:
-    """Segments in the new store that are as in the old one. `folder`: of the new log."""
-
-    def __init__(self, background: disk.Background, folder: str) -> None:
-        self.background, self._folder = background, folder
-        self._begun: dict[int, Future[None]] = {}
-
-    def begin(self, files: StoreFiles) -> None:
-        """Begin to copy all segments, if there is much room."""
-        sources = {each.base: local_path(each.uri) for each in files.segments}
-        if disk.free_bytes(self._folder) >= _ROOM * sum(map(disk.data_bytes, sources.values())):
-            self._begun = {base: self.background.write(_copied, source, self.path(base)) for base, source in sources.items()}
-
-    def path(self, base: int) -> str:
-        """Where a segment is in the new store."""
-        return disk.path_in(self._folder, f"{base:020d}")
-
-    def copy(self, base: int, source: str) -> None:
-        """Copy this segment, unless that is done. Raises what went wrong."""
-        if base in self._begun:
-            self._begun.pop(base).result()
-        else:
-            disk.copy(source, self.path(base))
-
-    def remove_others(self) -> None:
-        """Remove the segments that the new log does not have, once it has all others."""
-        for base, copying in self._begun.items():
-            copying.result()
-            self.background.remove(self.path(base)).result()
-
-    def bytes(self) -> int:
-        """How much room of the disk they take by now, at least."""
-        done = [base for base, copying in self._begun.items() if copying.done() and copying.exception() is None]
-        return sum(disk.data_bytes(self.path(base)) for base in done)
-
-
-def _copied(source: str, path: str) -> str:
-    disk.copy(source, path)
-    return path

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import BinaryIO, Self
 
@@ -18,6 +18,7 @@ _PIECE = 4 << 20
 _NOT_SUPPORTED = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 """`copy_file_range` between two file systems of different kinds, or with an old kernel."""
 _NO_MORE_DATA = errno.ENXIO
+_ZEROS = bytes(1 << 20)
 
 
 def copy(source: str, target: str) -> None:
@@ -31,25 +32,36 @@ def copy(source: str, target: str) -> None:
     shutil.copystat(source, target)
 
 
+def copy_part(source: str, target: str, start: int, stop: int) -> None:
+    """Give positions `[start, stop)` of a file the bytes of another one. What is a hole in both stays one."""
+    with open(source, "rb", buffering=0) as old, changed(target, os.path.getsize(target)) as new:
+        size, at = os.fstat(old.fileno()).st_size, start
+        for begin, end in (*_data(old.fileno(), min(stop, size), start), (stop, stop)):
+            for first, last in list(_data(new, begin, at)):
+                put_zeros(new, first, last)
+            _copy_range(old.fileno(), new, begin, end)
+            at = end
+
+
 def data_bytes(path: str) -> int:
     """How many bytes of a file are not in holes."""
     with open(path, "rb", buffering=0) as file:
         return sum(stop - start for start, stop in _data(file.fileno(), os.fstat(file.fileno()).st_size))
 
 
-def _data(file: int, size: int) -> Iterator[tuple[int, int]]:
-    """The parts of a file that are not holes."""
-    start = 0
+def _data(file: int, size: int, start: int = 0) -> Iterator[tuple[int, int]]:
+    """The parts of a file up to `size` that are not holes."""
     while start < size:
         try:
             begin = os.lseek(file, start, os.SEEK_DATA)
-            stop = os.lseek(file, begin, os.SEEK_HOLE)
+            stop = min(os.lseek(file, begin, os.SEEK_HOLE), size)
         except OSError as error:
             if error.errno == _NO_MORE_DATA:
                 return
             begin, stop = start, size
-        yield begin, stop
-        start = stop
+        if begin < stop:
+            yield begin, stop
+        start = max(begin, stop)
 
 
 def _copy_range(old: int, new: int, start: int, stop: int) -> None:
@@ -71,6 +83,8 @@ def changed(path: str, size: int) -> Iterator[int]:
     """A file of that size to write to, made if it is not there. Its time stays: a broker deletes segments by their age."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     time = os.stat(path) if os.path.exists(path) else None
+    if time is not None and time.st_nlink > 1:
+        _unshare(path)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         os.ftruncate(file, size)
@@ -79,6 +93,24 @@ def changed(path: str, size: int) -> Iterator[int]:
         os.close(file)
     if time is not None:
         os.utime(path, ns=(time.st_atime_ns, time.st_mtime_ns))
+
+
+def link(source: str, target: str) -> None:
+    """Give a file one more name, unless it is there."""
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if os.path.lexists(target):
+        if os.path.samefile(source, target):
+            return
+        os.unlink(target)
+    os.link(os.path.realpath(source), target)
+
+
+def _unshare(path: str) -> None:
+    """Replace a link by a copy: the file belongs to the damaged store."""
+    copied = f"{path}.copy"
+    unlink(copied)
+    copy(path, copied)
+    os.replace(copied, path)
 
 
 def resize(path: str, size: int) -> None:
@@ -98,6 +130,12 @@ def put(file: int, at: int, content: bytes | memoryview) -> None:
     while content:
         done = os.pwrite(file, content, at)
         content, at = content[done:], at + done
+
+
+def put_zeros(file: int, start: int, stop: int) -> None:
+    """Write zeros to positions `[start, stop)`."""
+    for at in range(start, stop, len(_ZEROS)):
+        put(file, at, memoryview(_ZEROS)[: stop - at])
 
 
 def set_time(path: str, milliseconds: int) -> None:
@@ -135,6 +173,11 @@ def files_below(folder: str, but: Iterable[str] = ()) -> Iterator[tuple[str, int
 def free_bytes(path: str) -> int:
     """How many bytes are free where a path is, or will be."""
     return shutil.disk_usage(_existing(path)).free
+
+
+def is_beside(file: str, path: str) -> bool:
+    """Whether a file is on the disk where a path is, or will be."""
+    return os.stat(file).st_dev == os.stat(_existing(path)).st_dev
 
 
 def unnamed(path: str) -> BinaryIO:
@@ -209,9 +252,28 @@ def remove(folder: str) -> None:
     shutil.rmtree(folder)
 
 
-def publish(folder: str, target: str) -> None:
-    """Give a finished folder its place, where nothing or an empty folder is: all of it at once."""
+def unlink(path: str) -> None:
+    """Remove a file, if it is there."""
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def clear(folder: str, keeps: Callable[[str], bool]) -> None:
+    """Remove all files below a folder of our own, but those whose relative path is to be kept."""
+    for where, folders, names in os.walk(folder, topdown=False):
+        for name in (*names, *folders):
+            path = os.path.join(where, name)
+            if os.path.isdir(path) and not os.path.islink(path):
+                if not os.listdir(path):
+                    os.rmdir(path)
+            elif not keeps(os.path.relpath(path, folder)):
+                os.unlink(path)
+
+
+def publish(folder: str, target: str, but: str) -> None:
+    """Give a finished folder its place, where nothing or an empty folder is: all of it at once. Then remove the file `but` of it."""
     os.rename(folder, target)
+    unlink(os.path.join(target, but))
     flush_one(os.path.dirname(target))
 
 
@@ -238,6 +300,22 @@ def _flushed_and_closed(descriptor: int) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def text_of(path: str) -> str:
+    """What is in a text file."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def size_of(path: str) -> int:
+    """How many bytes a file has."""
+    return os.path.getsize(path)
+
+
+def written_at(path: str) -> int:
+    """When a file was written, in nanoseconds."""
+    return os.stat(path).st_mtime_ns
 
 
 def real_path(path: str) -> str:

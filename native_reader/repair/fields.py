@@ -2,7 +2,7 @@
 
 A record says its topic, queue and queue offset, and whether it is the half of a transaction or rolled back. Where its own queue does not
 name it, and another place does, between the messages before and after it, that place is the right one. Without the files of a
-queue, it is right if a queue lacks just that message between two others, and one bit makes the difference.
+queue, it is right if a queue lacks only that message between two others, and one bit makes the difference.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ TOPIC, QUEUE_ID, QUEUE_OFFSET, FLAG = FIELDS = "topic", "queue id", "queue offse
 INDEXED = TOPIC, FLAG
 """A key is hashed with its topic, and rolled back messages are not indexed."""
 _AT_ONCE = 1 << 16
-_POSITIONS = {name: HEAD.fields[name][1] for name in ("queue_id", "queue_offset", "sys_flag")} if HEAD.fields else {}
-_WIDTHS = {QUEUE_ID: 4, QUEUE_OFFSET: 8}
+_COLUMNS = {QUEUE_ID: "queue_id", QUEUE_OFFSET: "queue_offset", FLAG: "sys_flag"}
 _BITS = (*(1 << bit for bit in range(63)), -1 << 63)
 
 
@@ -45,7 +44,13 @@ class _Record(NamedTuple):
     code: int | None
     flags: int
     has_half: bool
+    """Whether it names the half of a transaction that it ends."""
     topic_at: int
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Its place in the queues."""
+        return self.topic, self.queue_id, self.slot
 
 
 class Decisions(NamedTuple):
@@ -63,11 +68,12 @@ def decisions_on(
     places = _Places(queues, old, wrong, {*chain(*pairs)} | lone)
     records = {offset: _record(files, offset) for offset in sorted({*wrong, *chain(*pairs), *lone})}
     found = {offset: places.change_of(record) for offset, record in records.items()}
-    count = Counter((each.topic, each.queue_id, each.slot) for each in found.values() if each is not None)
-    sure = {offset: each for offset, each in found.items() if each is not None and count[each.topic, each.queue_id, each.slot] == 1}
+    count = Counter(each.place for each in found.values() if each is not None)
+    taken = {records[offset].place for offset in {*chain(*pairs)}}
+    sure = {offset: each for offset, each in found.items() if each is not None and count[each.place] == 1 and each.place not in taken}
     unclear = {*chain(*(pair for pair in pairs if len(sure.keys() & pair) != 1))}
     changes = {offset: each for offset, each in sure.items() if offset not in unclear}
-    return Decisions(changes, {offset: (records[offset].topic, records[offset].queue_id, records[offset].slot) for offset in unclear})
+    return Decisions(changes, {offset: records[offset].place for offset in unclear})
 
 
 def _pairs(queues: Mapping[tuple[str, int], Survivors], wrong: Collection[int]) -> Iterator[tuple[int, int]]:
@@ -114,8 +120,7 @@ class _Places:
     def change_of(self, record: _Record) -> Change | None:
         """What must change in a record; None if nothing shows it, or several places do."""
         if record.flags & TRANSACTION in (PREPARED, ROLLBACK):
-            flags = record.flags & ~TRANSACTION | (COMMITTED if record.flags & TRANSACTION == ROLLBACK and record.has_half else 0)
-            found = [(FLAG, record.topic, record.queue_id, record.slot)]
+            flags, found = record.flags & ~TRANSACTION | (COMMITTED if record.has_half else 0), [(FLAG, *record.place)]
         elif self._names((record.topic, record.queue_id), record.slot, record):
             return None
         else:
@@ -125,12 +130,10 @@ class _Places:
         if len(likely) != 1:
             return None
         ((field, topic, queue_id, slot),) = likely
-        at, content = {
-            TOPIC: (record.topic_at, topic.encode()),
-            QUEUE_ID: _number(QUEUE_ID, queue_id),
-            QUEUE_OFFSET: _number(QUEUE_OFFSET, slot),
-            FLAG: (_POSITIONS["sys_flag"], flags.to_bytes(4, signed=True)),
-        }[field]
+        if field == TOPIC:
+            at, content = record.topic_at, topic.encode()
+        else:
+            at, content = _number(field, {QUEUE_ID: queue_id, QUEUE_OFFSET: slot, FLAG: flags}[field])
         return Change(field, at, content, topic, queue_id, slot)
 
     def _others(self, record: _Record) -> Iterator[tuple[str, str, int, int]]:
@@ -184,16 +187,23 @@ class _Places:
         return bool(is_place and (record.code is None or entry["tags_code"] == record.code))
 
     def _is_lacked(self, record: _Record, field: str, topic: str, queue_id: int, slot: int) -> bool:
-        """Whether a queue without an entry there lacks that message between two others, and one bit makes the difference."""
+        """Whether a queue without an entry there lacks that message between two others, and one bit makes the difference.
+
+        With another flag, its place is its own: brokers write 0 into open and rolled back ones. Else the queue lacks only this message.
+        """
         low, high, is_inside = self._between((topic, queue_id), record.offset)
         queue = self._old.get((topic, queue_id))
         is_free = queue is None or not is_written(queue.read(slot, slot + 1))[0]
         bits = (queue_id ^ record.queue_id).bit_count() + (slot ^ record.slot).bit_count() + _differing_bits(topic, record.topic)
-        return is_inside and low <= slot < high and is_free and (field == FLAG or bits == 1)
+        return is_inside and low <= slot < high and is_free and (field == FLAG or (bits == 1 and high - low == 1))
 
 
 def _number(field: str, value: int) -> tuple[int, bytes]:
-    return _POSITIONS[field.replace(" ", "_")], value.to_bytes(_WIDTHS[field], signed=True)
+    """Where a number is in a record, and its bytes."""
+    if HEAD.fields is None:  # as numpy declares it
+        raise TypeError
+    kind, at, *_ = HEAD.fields[_COLUMNS[field]]
+    return at, np.array(value, kind).tobytes()
 
 
 def _differing_bits(one: str, other: str) -> int:

@@ -1,28 +1,31 @@
-"""What other stores of the same log have where this one has no whole record: those bytes are taken, in their places.
+"""What other stores have where this one has no whole record. Of the same log, bytes are taken, in their places; of another one, messages.
 
 The other store has the same log there if a record beside those bytes is equal in both, byte by byte. Two logs that part never have an
 equal record after that. So an equal one after the bytes proves it; where there is none, because one of the logs ends, the record right
-before them must be equal.
+before them must be equal. What is still lacking then may be in the same queue of another log: see `same_queues`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC, OP_TOPIC
 from native_reader.layout.record import Mask, Numbers
 from native_reader.repair.log_shape import BLANK
-from native_reader.repair.records import ReadSettings
+from native_reader.repair.records import CRCS, ReadSettings, bytes_at
 from native_reader.repair.refusals import refusal
-from native_reader.storage.filled import FilledStorage, Range
-from native_reader.storage.protocol import storage_of
+from native_reader.repair.same_queues import COLUMNS, SameQueues
+from native_reader.repair.survey import Survivors
+from native_reader.storage.filled import RANGE, FilledStorage, Ranges
 from native_reader.storage.store import PLAIN, Segment, StoreFiles
 from native_reader.witness.look import look_at
 from native_reader.writing.records import blank
@@ -31,7 +34,6 @@ _BESIDE = 128 << 10, 16 << 20
 """How far from lost bytes records are compared. Where there is none, farther: the largest records have several MiB."""
 _AT_ONCE = 4 << 20
 """Lost bytes that are so close to each other are looked for together."""
-_COLUMNS = ("physical_offset", "record_size", "topic", "queue_id", "queue_offset", "tags", "uniq_key", "body_size")
 MOST_OFFSET = 2**62
 """After all offsets of a log."""
 
@@ -44,6 +46,8 @@ class Taken(NamedTuple):
     queue_id: int
     first: int
     last: int
+    is_moved: bool = False
+    """Whether that store has them elsewhere in its log."""
 
     @property
     def messages(self) -> int:
@@ -59,7 +63,7 @@ class Filled:
         files: The store. Its segments are those of this store and of others, and some have bytes of both.
         storage: Has these. They can be read as long as it exists.
         taken: The messages that come from others.
-        ranges: The first and the next offset of bytes that do, and the store that has them.
+        ranges: The first and the next offset of bytes of the same log that do, and the store that has them.
         stores: All that were asked.
         parted: Those from which nothing was taken, and whose records beside lost bytes differ.
     """
@@ -71,9 +75,9 @@ class Filled:
     stores: Sequence[str]
     parted: Sequence[str]
 
-    def messages_of(self, store: str) -> int:
-        """How many messages come from a store."""
-        return sum(each.messages for each in self.taken if each.store == store)
+    def messages_of(self, store: str, *, is_moved: bool) -> int:
+        """How many messages come from a store, from the same log or from another one."""
+        return sum(each.messages for each in self.taken if (each.store, each.is_moved) == (store, is_moved))
 
     def ranges_of(self, store: str) -> list[tuple[int, int]]:
         """The bytes that come from a store; those that follow each other as one range."""
@@ -92,9 +96,19 @@ def without_foreign(files: StoreFiles, reserved_hours: int) -> StoreFiles:
     return replace(files, segments=tuple(each for each in files.segments if each.base not in foreign)) if foreign else files
 
 
-def filled_from(files: StoreFiles, lacking: Sequence[tuple[int, int]], others: Sequence[StoreFiles], settings: ReadSettings) -> Filled:
-    """Take what others have. `lacking`: offsets `[start, stop)` without a whole record, in order; the last may reach beyond the log."""
-    left, found, taken, parted = list(lacking), list[_Piece](), list[Taken](), list[str]()
+def filled_from(
+    files: StoreFiles, size: int, lacking: Sequence[tuple[int, int]], queues: Mapping[tuple[str, int], Survivors], settings: ReadSettings
+) -> Filled:
+    """Take what others have.
+
+    Args:
+        files: The store.
+        size: That of its segments.
+        lacking: Offsets `[start, stop)` without a whole record, in order; the last may reach beyond the log.
+        queues: What survived of each queue.
+        settings: How stores are read, and which others there are.
+    """
+    others, left, found, taken, parted = settings.others, list(lacking), list[_Piece](), list[Taken](), list[str]()
     for other in others:
         _refuse_other(files, other)
         peer = _Peer(files, other, settings, left)
@@ -104,9 +118,14 @@ def filled_from(files: StoreFiles, lacking: Sequence[tuple[int, int]], others: S
         found += pieces
         taken += peer.taken()
         left = [rest for each in left for rest in _without(each, pieces)]
+    same, moved = SameQueues(queues, left), list[_Moved]()
+    for other in others:
+        records, of_queues = _of_queues(files, other, same, settings)
+        moved.append(records)
+        taken += of_queues
     storage = FilledStorage()
     ranges = sorted((each.start, each.stop, each.store) for each in found)
-    return Filled(_joined(files, sorted(found), storage), storage, taken, ranges, [each.uri for each in others], parted)
+    return Filled(_joined(files, size, sorted(found), moved, storage), storage, taken, ranges, [each.uri for each in others], parted)
 
 
 def _refuse_other(files: StoreFiles, other: StoreFiles) -> None:
@@ -148,7 +167,7 @@ class _Peer:
         low, high = other.min_offset, max((each.end for each in other.segments), default=0)
         clipped = [(max(start, low), min(stop, high)) for start, stop in holes]
         self._holes = np.array([each for each in clipped if each[0] < each[1]], np.int64).reshape(-1, 2)
-        self._settings = settings._replace(progress=False, choices=settings.choices._replace(crc="drop"))
+        self._settings = _for_others(settings)
         self._queues: dict[tuple[str, int], list[tuple[int, int]]] = {}
         self.differs = False
         """Whether records beside lost ranges are not equal."""
@@ -199,9 +218,7 @@ class _Peer:
 
     def _records(self, low: int, high: int) -> Iterator[_Records]:
         """The whole records of the other log between two offsets, in order."""
-        bounds = {"starting_physical_offset": low or None, "ending_physical_offset": high}
-        for batch in self._settings.scan(self._other, _COLUMNS, **bounds).to_batches(self._settings.jobs):
-            rows = pa.Table.from_batches([batch]).filter(pc.invert(_is_made(batch)))
+        for rows in _whole_rows(self._other, self._settings, starting_physical_offset=low or None, ending_physical_offset=high):
             offsets = rows["physical_offset"].to_numpy()
             yield _Records(offsets, offsets + rows["record_size"].to_numpy(), rows)
 
@@ -213,7 +230,7 @@ class _Peer:
         cuts = np.flatnonzero((number[1:] != number[:-1]) | (records.offset[1:] != records.end[:-1])) + 1
         for rows in np.split(np.arange(len(number)), cuts) if len(number) else ():
             begin, stop = int(records.offset[rows[0]]), int(records.end[rows[-1]])
-            own, other = (_bytes_of(files, begin, stop - begin) for files in (self._files, self._other))
+            own, other = (bytes_at(files, begin, stop - begin) for files in (self._files, self._other))
             for row in rows.tolist():
                 at = slice(int(records.offset[row]) - begin, int(records.end[row]) - begin)
                 found[row] = bool(own[at]) and own[at] == other[at]
@@ -230,7 +247,7 @@ class _Peer:
         begins = np.flatnonzero(is_first).tolist()
         for first, after in zip(begins, [*begins[1:], len(number)], strict=True):
             segment, end = self._other.segments[number[first]], int(records.end[after - 1])
-            if end < segment.end <= stop[after - 1] and _bytes_of(self._other, end, BLANK) == blank(segment.end - end):
+            if end < segment.end <= stop[after - 1] and bytes_at(self._other, end, BLANK) == blank(segment.end - end):
                 end = segment.end
             yield _Piece(int(records.offset[first]), end, self._other.uri, segment)
 
@@ -271,19 +288,6 @@ def _together(starts: Numbers, stops: Numbers, near: int) -> Iterator[tuple[int,
         yield int(starts[part[0]]), int(reached[part[-1]])
 
 
-def _bytes_of(files: StoreFiles, offset: int, size: int) -> bytes:
-    """Bytes of one segment; empty if none has them, or they cannot be read."""
-    segment = files.segment_at(offset)
-    if segment is None or offset + size > segment.end:
-        return b""
-    try:
-        with storage_of(segment.uri).open(segment.uri) as file:
-            (content,) = file.read_ranges([(offset - segment.base, size)])
-    except OSError:
-        return b""
-    return content
-
-
 def _without(hole: tuple[int, int], pieces: Sequence[_Piece]) -> Iterator[tuple[int, int]]:
     """What is left of a lost range."""
     start, stop = hole
@@ -296,15 +300,67 @@ def _without(hole: tuple[int, int], pieces: Sequence[_Piece]) -> Iterator[tuple[
         yield start, stop
 
 
-def _joined(files: StoreFiles, pieces: Sequence[_Piece], storage: FilledStorage) -> StoreFiles:
-    """The store with these bytes. A segment that it does not have comes whole."""
-    segments = {each.base: each for each in files.segments}
-    ranges: dict[int, list[Range]] = {}
+class _Moved(NamedTuple):
+    """Records of another log: where they come to be, their sizes, and where they are there."""
+
+    other: StoreFiles
+    place: Numbers
+    size: Numbers
+    offset: Numbers
+
+
+def _of_queues(files: StoreFiles, other: StoreFiles, same: SameQueues, settings: ReadSettings) -> tuple[_Moved, list[Taken]]:
+    """What another store has elsewhere in its log."""
+    rows = _whole_rows(other, _for_others(settings)) if len(same.lost.key) else iter(())
+    which, offsets = same.found_in(rows, files, other)
+    found = same.lost.where(which)
+    same.without(which)
+    runs = np.split(found.key, np.flatnonzero(np.diff(found.key) != 1) + 1) if len(which) else ()
+    taken = [Taken(other.uri, *same.place_of(int(run[0])), same.place_of(int(run[-1]))[2], is_moved=True) for run in runs]
+    return _Moved(other, found.offset, found.size, offsets), taken
+
+
+def _for_others(settings: ReadSettings) -> ReadSettings:
+    """Another store is read without a choice of what to keep of its damage."""
+    return settings._replace(progress=False, choices=settings.choices._replace(crc=CRCS[0]))
+
+
+def _whole_rows(other: StoreFiles, settings: ReadSettings, **bounds: int | None) -> Iterator[pa.Table]:
+    """The whole records of another store, in order, without those that a repair made."""
+    for batch in settings.scan(other, COLUMNS, **bounds).to_batches(settings.jobs):
+        yield pa.Table.from_batches([batch]).filter(pc.invert(_is_made(batch)))
+
+
+def _joined(files: StoreFiles, size: int, pieces: Sequence[_Piece], moved: Sequence[_Moved], storage: FilledStorage) -> StoreFiles:
+    """The store with these bytes. A segment that it does not have comes whole, or has nothing but records of other logs."""
+    segments, uris, ranges = {each.base: each for each in files.segments}, list[str](), defaultdict[int, list[NDArray[np.void]]](list)
     for piece in pieces:
         base = piece.segment.base
         if segments.setdefault(base, piece.segment).uri != piece.segment.uri:
-            ranges.setdefault(base, []).append(Range(piece.start - base, piece.stop - base, piece.segment.uri, piece.start - base))
-    for base, of_segment in ranges.items():
-        own = segments[base]
-        segments[base] = replace(own, uri=storage.add(own.uri, of_segment), size=max(own.size, of_segment[-1].stop))
+            ranges[base].append(np.array([(piece.start - base, piece.stop - base, len(uris), piece.start - base, -1)], RANGE))
+            uris.append(piece.segment.uri)
+    for each in moved:
+        for base, rows in _by_segment(each, size, len(uris)):
+            ranges[base].append(rows)
+        uris += [segment.uri for segment in each.other.segments]
+    for base, parts in ranges.items():
+        rows = np.sort(np.concatenate(parts), order="start")
+        own = segments.get(base)
+        least = size if own is None else max(own.size, int(rows["stop"][-1]))
+        name = f"{base:020d}" if own is None else own.uri.rpartition("/")[2]
+        uri = storage.add(None if own is None else own.uri, name, Ranges(uris, rows), least)
+        segments[base] = Segment(base, least, uri, 0) if own is None else replace(own, uri=uri, size=least)
     return replace(files, segments=tuple(segments[base] for base in sorted(segments)))
+
+
+def _by_segment(moved: _Moved, size: int, first: int) -> Iterator[tuple[int, NDArray[np.void]]]:
+    """The ranges of each segment. `first`: the number of the first file of the other log."""
+    bases = np.array([each.base for each in moved.other.segments], np.int64)
+    number = np.searchsorted(bases, moved.offset, "right") - 1
+    own = moved.place // size * size
+    rows = np.empty(len(own), RANGE)
+    rows["start"], rows["stop"], rows["offset"] = moved.place - own, moved.place - own + moved.size, moved.place
+    rows["file"], rows["at"] = first + number, moved.offset - bases[number]
+    order = np.argsort(own, kind="stable")
+    for part in np.split(order, np.flatnonzero(np.diff(own[order])) + 1) if len(order) else ():
+        yield int(own[part[0]]), rows[part]

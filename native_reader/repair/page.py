@@ -10,11 +10,12 @@ import numpy as np
 from native_reader.account.account import COLUMNS, Account, merged
 from native_reader.account.states import STATES, Mark, why
 from native_reader.broker.config_files import without
-from native_reader.layout.kinds import OP_TOPIC
+from native_reader.layout.kinds import OP_TOPIC, kind_of_topic
 from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
 from native_reader.repair.settings import NOT_MADE
+from native_reader.rescue.confirm import Seen, of_new_store
 from native_reader.rescue.page import faults_of
 from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import Start, question, said_of
@@ -86,12 +87,13 @@ def _from(plan: RepairPlan) -> Iterator[dict[str, Any]]:
     for store in filled.stores:
         ranges = [{"start": start, "stop": stop} for start, stop in filled.ranges_of(store)]
         queues = [
-            {"topic": each.topic, "queue_id": each.queue_id, "first": each.first, "last": each.last}
+            {"topic": each.topic, "queue_id": each.queue_id, "first": each.first, "last": each.last, "is_moved": each.is_moved}
             for each in filled.taken
             if each.store == store
         ]
         is_parted = store in filled.parted
-        yield {"store": store, "messages": filled.messages_of(store), "is_other_log": is_parted, "ranges": ranges, "queues": queues}
+        same, moved = (filled.messages_of(store, is_moved=is_moved) for is_moved in (False, True))
+        yield {"store": store, "messages": same, "moved": moved, "is_other_log": is_parted, "ranges": ranges, "queues": queues}
 
 
 def _ranges(plan: RepairPlan) -> Iterator[tuple[int, int]]:
@@ -156,6 +158,7 @@ def page_of(
         "missed": _missed(facts),
         **({} if path is None and not warnings else {"copied": [Items(warnings)] if warnings else paragraph("no warning")}),
         **({} if path is None else {"seen": [Items([Said(each) for each in _SEEN])], "before clients": [Items(steps, True)]}),
+        **({} if path is None else {"confirm": _confirm(plan, path, facts)}),
     }
     return Document(
         Said("repair" if is_repair else "extract"),
@@ -214,7 +217,10 @@ def _of_messages(plan: RepairPlan) -> Iterator[Result]:
         size = sum(found["stop"] - found["start"] for found in each["ranges"])
         kind = "from" if each["messages"] else "nothing from parted" if each["is_other_log"] else "nothing from"
         values = {"messages": each["messages"], "ranges": len(each["ranges"]), "size": size_of(size)} if each["messages"] else {}
-        yield result("from", say(kind, store=each["store"], **values))
+        if each["messages"] or not each["moved"]:
+            yield result("from", say(kind, store=each["store"], **values))
+        if each["moved"]:
+            yield result("from", say("from queues", store=each["store"], messages=each["moved"]))
     if plan.alone is not None:
         yield result("together", say("end", what=plan.account.said))
     if plan.placeholders:
@@ -247,6 +253,8 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
     for loose in plan.filling.ignored:
         topic, queue = plan.lost.queues[loose.queue]
         yield result("passed", say("passed", topic=topic, queue=queue, committed=loose.stop, end=loose.first))
+    if plan.choices.link:
+        yield result("links", say("links", segments=sum(map(plan.links, plan.shape.bases))))
     if plan.assumes_queue_size:
         yield result("queue size", say("page assumed size", size=plan.queue_file_bytes))
     if plan.index is None:
@@ -261,8 +269,9 @@ def _not_served(plan: RepairPlan, facts: Mapping[str, Any]) -> list[Block]:
 
 def _taken(plan: RepairPlan) -> list[Block]:
     """The messages that come from other stores."""
-    rows = [(*each, each.messages) for each in (() if plan.filled is None else plan.filled.taken)]
-    names = columns("store", "topic", "queue", "first slot", "last slot", "count")
+    taken = () if plan.filled is None else plan.filled.taken
+    rows = [(*each[:-1], each.messages, Said("in another log" if each.is_moved else "in the same log")) for each in taken]
+    names = columns("store", "topic", "queue", "first slot", "last slot", "count", "source")
     return [Table(names, rows[:_MOST])] if rows else paragraph("nothing here")
 
 
@@ -285,6 +294,24 @@ def _missed(facts: Mapping[str, Any]) -> list[Block]:
     if not rows:
         return paragraph("no group" if facts["has_offsets"] else "no offsets")
     return [Table(columns("group", "topic", "queue", "committed", "missed"), rows[:_MOST])]
+
+
+def _confirm(plan: RepairPlan, path: str, facts: Mapping[str, Any]) -> list[Block]:
+    """Commands. Topics and groups that miss messages come first; an extract has no retry topics, by which mqadmin finds a group."""
+    ends = [(topic, queue_id, end) for (topic, queue_id), end in zip(plan.lost.queues, plan.lost.ends, strict=True) if end]
+    missing = {each["group"] for each in facts["groups"]}
+    groups = sorted(plan.groups, key=lambda each: (each.group not in missing, each.group or ""))
+    groups = [each for each in groups if plan.moved is None and not (each.group or "").startswith(_OF_BROKERS)]
+    topics = [*(each["topic"] for each in facts["queues"]), *(topic for topic, _, _ in ends)]
+    return of_new_store(path, plan.files, topics, groups, _seen(plan, ends))
+
+
+def _seen(plan: RepairPlan, ends: Sequence[tuple[str, int, int]]) -> Seen | None:
+    """A message that survived: after a lost one if there is any, else the last of a queue."""
+    lost = {(each["topic"], each["queue_id"]): each["offsets"] for each in _lost_queues(plan)}
+    found = [(topic, queue_id, end, lost.get((topic, queue_id), ())) for topic, queue_id, end in ends if kind_of_topic(topic) is None]
+    after = (Seen(topic, queue_id, stop) for topic, queue_id, end, runs in found for _, stop in runs if stop < end)
+    return next(after, None) or next((Seen(topic, queue_id, end - 1) for topic, queue_id, end, runs in found if not runs), None)
 
 
 def _first(plan: RepairPlan) -> str:

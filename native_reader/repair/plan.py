@@ -44,6 +44,7 @@ from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_set
 from native_reader.repair.survey import WANTED, Change, Decided, Run, Survey, Survivors
 from native_reader.sentences import Said, say
 from native_reader.sides.index import index_files
+from native_reader.sides.queues import QueueFile
 from native_reader.start import Start, answer_for
 from native_reader.storage.filled import own_uri
 from native_reader.storage.local import local_path
@@ -149,7 +150,8 @@ class RepairPlan:
         """Whether no message of the damaged store is lost, doubtful or not read, and all settings are kept."""
         has_settings = set(self.mended.values()) <= {OLDER}
         # A queue that does not lead to its messages is made again.
-        return has_settings and self.account.messages.keys() <= {*AS_WANTED, UNREACHABLE} and not (self.placeholders or self.doubts)
+        is_kept = not (self.placeholders or self.doubts or self.fields)
+        return has_settings and is_kept and self.account.messages.keys() <= {*AS_WANTED, UNREACHABLE}
 
     @property
     def doubtful(self) -> tuple[int, ...]:
@@ -167,10 +169,10 @@ class RepairPlan:
         return self.survey.changes
 
     @cached_property
-    def rewritten(self) -> Mapping[int, tuple[int, bytes]]:
-        """What differs in records that are kept, by offset: the position in the record, and the bytes."""
-        sums = {offset: (UP_TO_MAGIC, stored_crc(right)) for offset, right in self.corrected.items()}
-        return sums | {offset: (change.at, change.content) for offset, change in self.fields.items()}
+    def rewritten(self) -> Mapping[int, bytes]:
+        """What differs in records that are kept, by its place in the log."""
+        sums = {offset + UP_TO_MAGIC: stored_crc(right) for offset, right in self.corrected.items()}
+        return sums | {offset + change.at: change.content for offset, change in self.fields.items()}
 
     @property
     def changes(self) -> bool:
@@ -181,7 +183,7 @@ class RepairPlan:
             not self.is_whole
             or entries
             or self.filled_bytes > 0
-            or (self.filled is not None and bool(self.filled.ranges))
+            or (self.filled is not None and bool(self.filled.taken))
             or not is_complete
             or bool(self.shape.made or self.shape.has_junk or self.flaws)
         )
@@ -218,6 +220,25 @@ class RepairPlan:
         """How large each file of a queue is."""
         return self.units * QUEUE_ENTRY.itemsize
 
+    def is_as_before(self, base: int) -> bool:
+        """Whether a segment of the new log is as the file of the old one."""
+        source, stop = self.shape.sources.get(base), base + self.shape.size
+        if self.moved is not None or source is None or source.size != self.shape.size or own_uri(source.uri) != source.uri:
+            return False
+        return not any(base <= each < stop for each in (*(hole.start for hole in self.shape.holes), *self.rewritten))
+
+    def links(self, base: int) -> bool:
+        """Whether a segment is a link: it is as before, and a broker, which goes on at the end of the log, does not write to it."""
+        if not (self.choices.link and self.is_as_before(base) and base + self.shape.size <= self.end):
+            return False
+        others = () if self.filled is None else self.filled.stores
+        return not any(self.shape.sources[base].uri.startswith(f"{store}/") for store in others)
+
+    def links_file(self, queue: NewQueue, file: QueueFile) -> bool:
+        """Whether a file of a queue is a link: a broker goes on in the last one, or, with old records after the log's end, before it."""
+        is_full = file.units == self.units and file.base + file.units < queue.stop
+        return self.choices.link and self.moved is None and not self.has_stale and is_full
+
     @property
     def bytes_to_write(self) -> int:
         """How large the files of the new store are, at most."""
@@ -229,8 +250,16 @@ class RepairPlan:
     @property
     def bytes_needed(self) -> int:
         """How much of them needs room on the disk: holes of files stay holes."""
-        queues = [file.uri for queue in self.survey.queues.values() if queue.before is not None for file in queue.before.files]
-        copied = sum(disk.data_bytes(local_path(own_uri(uri))) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
+        queues = [
+            file.uri
+            for queue in self.queues()
+            if queue.survivors.before is not None
+            for file in queue.survivors.before.files
+            if not self.links_file(queue, file)
+        ]
+        segments = [each.uri for base, each in self.shape.sources.items() if not self.links(base)]
+        own = (own_uri(uri) for uri in (*segments, *queues))
+        copied = sum(disk.data_bytes(local_path(uri)) for uri in own if uri is not None)
         copied += 0 if self.moved is None else int(self.moved.sizes.sum())
         entries = self.messages + self.placeholders if self.changes else 0
         return copied + self.filled_bytes + entries * QUEUE_ENTRY.itemsize + sum(file.size for file in index_files(self.files.index))
@@ -283,7 +312,7 @@ def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys 
         lacking.insert(0, (0, own.min_offset))
     if not look.is_stale:
         lacking.append((max(look.survey.end, lacking[-1][1] if lacking else 0), MOST_OFFSET))
-    found = filled_from(own, lacking, settings.others, settings)
+    found = filled_from(own, look.shape.size, lacking, look.survey.queues, settings)
     plan = _planned(found.files, settings, kept)
     return replace(plan, starting=_starting(files, look.survey, look.log_end, settings), alone=alone, filled=found)
 

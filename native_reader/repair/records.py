@@ -30,6 +30,8 @@ class Choices(NamedTuple):
     keep_doubtful: bool = False
     single: bool = False
     """Whether the new store is one of a master without slaves, though the old one is not."""
+    link: bool = False
+    """Whether files that are as before, and that no broker writes to, are links to the old ones."""
     topics: tuple[str, ...] = ()
     """An extract has only these; a repair has all."""
 
@@ -86,6 +88,19 @@ def record_at(files: StoreFiles, offset: int, size: int) -> tuple[bytes, RecordP
     """The bytes of one whole record, and the places of its parts."""
     content, records, _ = piece_at(files, offset, size)
     return content, records
+
+
+def bytes_at(files: StoreFiles, offset: int, size: int) -> bytes:
+    """Bytes of one segment; empty if none has them, or they cannot be read."""
+    segment = files.segment_at(offset)
+    if segment is None or offset + size > segment.end:
+        return b""
+    try:
+        with storage_of(segment.uri).open(segment.uri) as file:
+            (content,) = file.read_ranges([(offset - segment.base, size)])
+    except OSError:
+        return b""
+    return content
 
 
 def size_at(files: StoreFiles, offset: int) -> int:

@@ -19,7 +19,8 @@ from native_reader.markdown import lines_of
 from native_reader.records.damages import NO_DAMAGE
 from native_reader.repair import disk
 from native_reader.repair.checking import Warned
-from native_reader.repair.comparing import Comparing, Copies
+from native_reader.repair.comparing import Comparing
+from native_reader.repair.copies import Copies
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.moved import moved_plan
 from native_reader.repair.named import rightly_named
@@ -29,10 +30,11 @@ from native_reader.repair.proof import prove
 from native_reader.repair.records import ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
-from native_reader.repair.write import LOG, LOST, PAGES, indexes_tags, write_store
+from native_reader.repair.unfinished import LOG, NOTE, note_of, refuse_left, take_over
+from native_reader.repair.write import LOST, PAGES, indexes_tags, write_store
 from native_reader.sentences import ENGLISH, Said
 from native_reader.start import BUT, YES, Start, answer_for
-from native_reader.storage.local import LocalPath
+from native_reader.storage.local import LocalPath, local_path
 from native_reader.storage.store import UNFINISHED, StoreFiles
 from native_reader.text import size_of
 
@@ -104,26 +106,44 @@ def repair(files: StoreFiles, path: LocalPath, settings: ReadSettings, *, dry_ru
     place = disk.real_path(folder.path)
     unfinished = Target(place + UNFINISHED, (files,))
     _refuse_contents(place, unfinished.path)
+    if disk.names_in(unfinished.path) and disk.is_locked(unfinished.path):
+        raise refusal("being written", path=unfinished.path)
+    refuse_kinds(files, settings.choices)  # before anything is written
+    if settings.choices.link:
+        _refuse_links(files, unfinished.path)
+    note = note_of(files, settings)
+    refuse_left(unfinished.path, note)
     if dry_run:
         plan = _plan(files, settings)
         _refuse_without_room(plan, path=folder.path, free=disk.free_bytes(place))
         return Repaired(plan, None, *_warnings(plan.copied))
-    refuse_kinds(files, settings.choices)  # before anything is written
     with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept, unfinished:
         _refuse_contents(place, unfinished.path)
-        return _written(files, unfinished, folder.path, settings, kept, language=language)
+        refuse_left(unfinished.path, note)
+        return _written(files, unfinished, folder.path, settings, kept, note=note, language=language)
 
 
-def _written(files: StoreFiles, unfinished: Target, path: str, settings: ReadSettings, kept: KeptKeys, *, language: str) -> Repaired:
+def _refuse_links(files: StoreFiles, folder: str) -> None:
+    """Raise an error if no file of the store can have a name in a folder, which may not be there yet."""
+    for segment in files.segments[:1]:
+        if not disk.is_beside(local_path(segment.uri), folder):
+            raise refusal("links", store=files.uri, path=folder)
+
+
+def _written(
+    files: StoreFiles, unfinished: Target, path: str, settings: ReadSettings, kept: KeptKeys, *, note: str, language: str
+) -> Repaired:
     """Plan the new store, write it, and give it its place."""
     try:
+        is_continued = take_over(unfinished, note, with_segments=not settings.choices.topics)
         with Comparing(settings.jobs) as comparing, disk.Background() as background:
             copies = Copies(background, disk.path_in(unfinished.path, LOG))
             try:
                 plan = _planned(files, path, settings, kept, copies)
-            except BaseException:  # nothing is left of what is refused
+            except BaseException as error:
                 background.stop()
-                disk.remove(unfinished.path)
+                if isinstance(error, StoreError) and not is_continued:  # nothing is left of what is refused
+                    disk.remove(unfinished.path)
                 raise
             new = write_store(plan, unfinished.path, copies, kept, comparing)
             warnings, account = prove(plan, new, unfinished.path, settings, comparing)
@@ -136,14 +156,15 @@ def _written(files: StoreFiles, unfinished: Target, path: str, settings: ReadSet
             background.finish()
         unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(language))
         unfinished.remove_temporary_folder()
+        if note_of(files, settings) != note:
+            raise refusal("changed", store=files.uri, path=unfinished.path)
         disk.flush(unfinished.path)
-        disk.publish(unfinished.path, disk.real_path(path))
+        disk.publish(unfinished.path, disk.real_path(path), NOTE)
         return done
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        again = f"Delete that folder, and start the repair again: rm -r {unfinished.path}"
-        raise ExportError(f"{unfinished.path}: could not write: {reason_of(error)}. {again}") from error
+        raise ExportError(f"{unfinished.path}: could not write: {reason_of(error)}. Start the same repair again to continue it") from error
 
 
 def _write_lost(folder: Target, plan: RepairPlan, settings: ReadSettings) -> bool:
@@ -164,7 +185,7 @@ def _write_lost(folder: Target, plan: RepairPlan, settings: ReadSettings) -> boo
 def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKeys, copies: Copies) -> RepairPlan:
     """The plan, while segments are copied. The disk must have room for it."""
     place = disk.real_path(path)
-    if not (settings.choices.topics or settings.others):  # else not all segments are copied as they are
+    if not (settings.choices.topics or settings.others or settings.choices.link):  # else not all segments are copied as they are
         copies.begin(files)
     plan = _plan(files, settings, kept)
     if plan.bytes_needed > disk.free_bytes(place) + copies.bytes():
@@ -187,8 +208,6 @@ def _refuse_contents(place: str, unfinished: str) -> None:
     for path in (place, unfinished):
         if disk.is_file(path):
             raise refusal("file", path=path)
-    if disk.names_in(unfinished):
-        raise refusal("being written" if disk.is_locked(unfinished) else "unfinished", path=unfinished)
     if names := disk.names_in(place):
         raise refusal("not empty", path=place, name=min(names))
     if disk.is_mount(place):

@@ -97,6 +97,11 @@ class Change(NamedTuple):
     slot: int
     """Its right place in the queues."""
 
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """The same, together."""
+        return self.topic, self.queue_id, self.slot
+
 
 class Decided(NamedTuple):
     """What follows from an earlier pass: records that are left out, all that are contradicted, and those that are kept with a change."""

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.repair import disk
-from native_reader.repair.comparing import Comparing, Copies
+from native_reader.repair.comparing import Comparing
+from native_reader.repair.copies import Copies
 from native_reader.repair.filling import content_of
 from native_reader.repair.indexes import write_index, write_index_of
 from native_reader.repair.kept_keys import KeptKeys
@@ -22,6 +23,7 @@ from native_reader.repair.old_queues import WIDTH
 from native_reader.repair.plan import NewQueue, RepairPlan
 from native_reader.repair.refused import CONTROLLER
 from native_reader.repair.settings import copy_settings
+from native_reader.repair.unfinished import LOG, NOTE
 from native_reader.sides.queues import QueueFile
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
@@ -33,14 +35,14 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.writing.records import checkpoint
 
-LOG, QUEUES, INDEX, CONFIG, CHECKPOINT = "commitlog", "consumequeue", "index", "config", "checkpoint"
+QUEUES, INDEX, CONFIG, CHECKPOINT = "consumequeue", "index", "config", "checkpoint"
 PAGES = {False: ("repair.md", "repair.json"), True: ("extract.md", "extract.json")}
 """The page and the facts, by whether it is an extract."""
 LOST = "lost"
 """The folder for the owners of topics, if messages are lost."""
-_MADE = (LOST, LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *PAGES[False], *PAGES[True])
+_MADE = (LOST, LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", NOTE, *PAGES[False], *PAGES[True])
 """Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
-_ZEROS = bytes(1 << 20)
+_AT_ONCE = 1 << 20
 
 
 def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, comparing: Comparing) -> StoreFiles:
@@ -77,25 +79,43 @@ def _write_log(plan: RepairPlan, copies: Copies, comparing: Comparing) -> Iterat
 
 
 def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole], comparing: Comparing) -> str:
-    """Copy a segment, fill its holes, and begin to compare it."""
+    """Copy a segment, fill its holes, and begin to compare it; or link it."""
     path, source = copies.path(base), plan.shape.sources.get(base)
+    own = None if source is None else own_uri(source.uri)
+    is_left = copies.take(base, () if own is None or source is None else (source.size, plan.shape.size))
+    is_left = is_left and comparing.is_equal(plan, base, path)
+    if own is not None and plan.links(base):
+        disk.link(local_path(own), path)
+        return path
+    if own is not None and is_left:
+        _empty_holes(plan, local_path(own), path, base, holes)
+        if plan.is_as_before(base):
+            return path
+    elif own is not None:
+        copies.copy(base, local_path(own))
     if source is not None:
-        copies.copy(base, local_path(own_uri(source.uri)))
         _take(source.uri, path, plan.shape.size)
     if holes or base in plan.shape.made:
         _fill(plan, path, base, holes)
     _correct(plan, path, base)
-    if source is None:
+    if own is None:
         disk.set_time(path, holes[0].time if holes else plan.survey.first_time)
     comparing.begin(plan, base, path)
     return path
+
+
+def _empty_holes(plan: RepairPlan, old: str, path: str, base: int, holes: list[Hole]) -> None:
+    """Give a segment that an interrupted repair left its old bytes in holes, which may be filled already, or in part."""
+    for hole in holes:
+        disk.copy_part(old, path, hole.start - base, plan.shape.size if hole.is_tail else hole.stop - base)
+    disk.copy_time(old, path)
 
 
 def _take(uri: str, path: str, size: int) -> None:
     """Write what comes from other stores."""
     if uri.startswith(FILLED):
         with disk.changed(path, size) as file:
-            for at, content in filled_contents(uri, len(_ZEROS)):
+            for at, content in filled_contents(uri, _AT_ONCE):
                 disk.put(file, at, content)
 
 
@@ -122,23 +142,18 @@ def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:
     with disk.changed(path, plan.shape.size) as file:
         for hole in holes:
             if hole.is_tail and plan.shape.has_junk:
-                _zero(file, hole.start - base, plan.shape.size)
+                disk.put_zeros(file, hole.start - base, plan.shape.size)
             for offset, content in content_of(hole, plan.filling, plan.lost):
                 disk.put(file, offset - base, content)
 
 
 def _correct(plan: RepairPlan, path: str, base: int) -> None:
     """Write the right checksums and fields of records that are kept."""
-    mine = {offset: change for offset, change in plan.rewritten.items() if base <= offset < base + plan.shape.size}
+    mine = {at: content for at, content in plan.rewritten.items() if base <= at < base + plan.shape.size}
     if mine:
         with disk.changed(path, plan.shape.size) as file:
-            for offset, (at, content) in mine.items():
-                disk.put(file, offset - base + at, content)
-
-
-def _zero(file: int, start: int, stop: int) -> None:
-    for at in range(start, stop, len(_ZEROS)):
-        disk.put(file, at, _ZEROS[: stop - at])
+            for at, content in mine.items():
+                disk.put(file, at - base, content)
 
 
 def _write_queues(plan: RepairPlan, folder: str) -> None:
@@ -150,7 +165,7 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
             if _is_left_out(plan, queue, old):
                 continue
             path = disk.path_in(place, f"{old.base * WIDTH:020d}")
-            disk.copy(local_path(old.uri), path)
+            (disk.link if plan.links_file(queue, old) else disk.copy)(local_path(old.uri), path)
             if old.units < plan.units:
                 disk.resize(path, size)
         entries = np.concatenate([queue.wanted, queue.lost])
@@ -195,7 +210,7 @@ def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
         # A hole follows, which stays one: most of a queue's last file is not written yet.
         if begin < stop and not _is_left_out(plan, queue, file):
             with disk.changed(disk.path_in(place, f"{file.base * WIDTH:020d}"), plan.units * WIDTH) as new:
-                _zero(new, (begin - file.base) * WIDTH, (stop - file.base) * WIDTH)
+                disk.put_zeros(new, (begin - file.base) * WIDTH, (stop - file.base) * WIDTH)
 
 
 def _copy_rest(plan: RepairPlan, folder: str) -> None:

@@ -13,12 +13,15 @@ from native_reader.account.states import AT_LEAST
 from native_reader.account.states import LOST as LOST_STATE
 from native_reader.doctor import STATE, Diagnosis
 from native_reader.export.account import Exported
+from native_reader.layout.kinds import kind_of_topic
 from native_reader.markdown import Block, Code, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.plan.lost import LOST, MISSING, Missing
 from native_reader.records.damages import CHECKSUM, UNREADABLE, Damage
+from native_reader.rescue.confirm import Seen, of_rescue
 from native_reader.rescue.saved import Around, SavedQueue
 from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import NO, Start, question, said_of
+from native_reader.storage.store import StoreFiles
 from native_reader.text import size_of
 from native_reader.verify.findings import FirstFindings
 
@@ -34,6 +37,8 @@ _WHOLE_DAMAGE = (MISSING, LOST)
 class RescueFacts:
     """All that the page shows."""
 
+    files: StoreFiles
+    folder: str
     diagnosis: Diagnosis
     exported: Exported
     queues: Sequence[SavedQueue]
@@ -77,6 +82,7 @@ def page_of(found: RescueFacts) -> Document:
         "warnings": [Items(found.warnings)] if found.warnings else paragraph("nothing here"),
         "files": _files(found),
         "next": _next(found),
+        "confirm": of_rescue(found.files, found.folder, _lost_one(found.account)),
     }
     return Document(
         say("rescue of", stores=joined("commas", stores) if stores else say("empty store")),
@@ -274,6 +280,14 @@ def _serving(found: RescueFacts) -> list[Block]:
     if found.start is not None and found.start.deleted:
         steps.append(say("step copy", kept=found.exported.rows - found.start.deleted))
     return [*paragraph("how to serve"), Items(steps, is_numbered=True)]
+
+
+def _lost_one(account: Account | None) -> Seen | None:
+    """The place of a lost message."""
+    rows = [] if account is None else account.faults.to_pylist()
+    lost = (row for row in rows if row["state"] == LOST_STATE and row["first_queue_offset"] is not None)
+    places = (Seen(row["topic"], row["queue_id"], row["first_queue_offset"]) for row in lost)
+    return next((each for each in places if kind_of_topic(each.topic) is None), None)
 
 
 def _more(count: int, what: str, name: str) -> list[Block]:

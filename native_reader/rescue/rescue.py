@@ -138,7 +138,9 @@ def _rescue(
         end, damage = dict(exported.ends)[files.uri], None if named.misnamed else Damages.of(exported.report.damage)
         counts = damage is not None and account is not None and not account.is_whole
         start = answer_for(files, end, reserved_hours, reading.get("max_read_rate"), damage, checksums=damage is not None, counts=counts)
-    return RescueFacts(diagnosis, exported, queues, account, checked, losses, surroundings, warnings, start, datetime.now(UTC))
+    return RescueFacts(
+        files, folder.path, diagnosis, exported, queues, account, checked, losses, surroundings, warnings, start, datetime.now(UTC)
+    )
 
 
 def _write_lost(folder: Target, files: StoreFiles, account: Account | None, exported: Exported, reading: dict[str, Any]) -> None:

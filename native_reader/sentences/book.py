@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from native_reader.sentences.account import ACCOUNT
 from native_reader.sentences.codes import CODES, SEVERITIES
+from native_reader.sentences.confirm import CONFIRM
 from native_reader.sentences.doctor import DOCTOR
 from native_reader.sentences.lag import LAG
 from native_reader.sentences.losses import LOSSES
@@ -37,6 +38,7 @@ TABLES = (
     SEVERITIES,
     OF_CODES,
     ACCOUNT,
+    CONFIRM,
     DOCTOR,
     LAG,
     LOSSES,

@@ -67,8 +67,8 @@ DOCTOR = {
     # What is odd
     "not examined": ("{part} could not be examined: {reason}", "无法检查 {part}：{reason}"),
     "unfinished": (
-        "this is the folder of a repair that was not finished. Delete it, and repair the damaged store again",
-        "这是一次未完成的修复留下的目录。请删除它，然后重新修复损坏的存储",
+        "this is the folder of a repair that was not finished. Start the same repair again to continue it, or delete it",
+        "这是一次未完成的修复留下的目录。再次执行同一修复命令即可继续，或将其删除",
     ),
     "strays": (
         "not read: {names}. Each is a packed or renamed segment, or has the name of one and is not a regular file",

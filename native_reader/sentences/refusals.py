@@ -142,8 +142,24 @@ REFUSALS = {
         f"记录带有 broker 的校验和（enabledAppendPropCRC）。{_RESCUE[1]}",
     ),
     "refused unfinished": (
-        "{path} holds a repair that was not finished. Delete it, and start again: rm -r {path}",
-        "{path} 中有一次未完成的修复。请删除它，然后重新开始：rm -r {path}",
+        "{path} holds a repair that was not finished. Name the damaged store: the same repair continues it",
+        "{path} 中有一次未完成的修复。请指定损坏的存储：再次执行同一修复命令即可继续",
+    ),
+    "refused left": (
+        "{path} holds an unfinished repair that this one cannot continue: it is of another store, has other options, or files of the store "
+        "changed since then. Delete it, and start again: rm -r {path}",
+        "{path} 中有一次未完成的修复，无法由本次继续：它属于另一个存储、选项不同，或存储的文件在那之后有变化。"
+        "请删除它，然后重新开始：rm -r {path}",
+    ),
+    "refused links": (
+        "a file cannot be in two file systems: {path} is not on the disk of {store}. Choose a folder there, or leave out --link "
+        "(in Python, link=True)",
+        "同一文件不能位于两个文件系统：{path} 与 {store} 不在同一磁盘上。请选择该磁盘上的目录，或去掉 --link（在 Python 中为 link=True）",
+    ),
+    "refused changed": (
+        "files of {store} changed while it was repaired. Find out what writes to it: a broker must not run on it. Then delete {path}, and "
+        "repair again: rm -r {path}",
+        "修复期间 {store} 的文件有变化。请查明是什么在写入它：不能有 broker 在其上运行。然后删除 {path}，重新修复：rm -r {path}",
     ),
     "refused being written": (
         "another repair is writing to {path}. Wait for its end, or choose another folder",

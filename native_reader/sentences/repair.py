@@ -42,6 +42,25 @@ REPAIR = {
         ),
         "{messages:,} 条消息，在日志的 {ranges:,} 个区段中，共 {size}：`{store}` 在那里是同一份日志，每个区段旁边的记录逐字节相同。",
     ),
+    "from queues": (
+        (
+            "{messages:,} {messages:message|messages} that `{store}` has elsewhere in its log, at the same queue offsets, with the size "
+            "and the hash of the tag that the queue entry here names. A later record of the same queue, or at its end the one before, is "
+            "equal in both stores, byte by byte but for its place. Each message gets its place in this log."
+        ),
+        (
+            "{messages:,} 条消息：`{store}` 的日志中它们在别处，但队列位点相同，大小和 tag 的哈希与此处的队列条目一致。"
+            "同一队列中其后的某条记录（在队列末尾则为其前一条）除位置外在两个存储中逐字节相同。每条消息都放回本日志中的原位。"
+        ),
+    ),
+    "result links": ("Shared with the damaged store:", "与损坏的存储共享："),
+    "links": (
+        "{segments:,} {segments:segment|segments} and full queue files are hard links: a change to such a file changes both stores.",
+        "{segments:,} 个 commitlog 文件和写满的队列文件是硬链接：改动其中任何一个，两个存储都会改变。",
+    ),
+    "in the same log": ("the same log", "同一份日志"),
+    "in another log": ("another log", "另一份日志"),
+    "column source": ("found in", "来源"),
     "nothing from": (
         (
             "nothing: `{store}` has no whole record where this store lacks one, or no equal record beside it. `rmqstore diff` shows what "
@@ -354,8 +373,8 @@ REPAIR = {
         ),
     ),
     "step look": (
-        "Look for errors in its `store.log`, and compare `mqadmin topicStatus -t TOPIC` with `rmqstore tables NEW queues`.",
-        "查看其 `store.log` 中有无错误，并将 `mqadmin topicStatus -t TOPIC` 的输出与 `rmqstore tables NEW queues` 对照。",
+        "Look for errors in its `store.log`, and confirm what it serves with the commands at the end of this page.",
+        "查看其 `store.log` 中有无错误，并用本页末尾的命令核对。",
     ),
     "step go on": (
         "Start it on this store, then let consumers in, then producers.",

@@ -45,9 +45,13 @@ RESULTS = {
         "{messages:,} {messages:message|messages} from {store}, in their places: there, it has the same log",
         "{messages:,} 条消息取自 {store}，位置不变：它在那里是同一份日志",
     ),
+    "taken by queue": (
+        "{messages:,} {messages:message|messages} from {store}: its log is another one, and has them at the same queue offsets",
+        "{messages:,} 条消息取自 {store}：它的日志不同，但消息的队列位点相同",
+    ),
     "nothing taken": (
-        "nothing from {store}: it has no whole record where this store lacks one, or not the same log there",
-        "没有从 {store} 取得消息：在本存储缺失的位置，它没有完整的记录，或不是同一份日志",
+        "nothing from {store}: it has no whole record where this store lacks one, or neither the same log there nor the same queue",
+        "没有从 {store} 取得消息：在本存储缺失的位置，它没有完整的记录，或日志和队列都不相同",
     ),
     "in both stores": ("with the other stores: {states}", "加上其他存储：{states}"),
     "in the old store": ("in the damaged store: {states}", "损坏的存储中：{states}"),

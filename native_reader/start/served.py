@@ -131,19 +131,21 @@ class Simulation:
         state.served += int(np.count_nonzero(kept))
         state.moved += int(np.count_nonzero(others))
         are_left = ~kept & there & ~others
-        left = records.where(are_left)
-        if len(left.offsets):
-            moved = self._append(state, left, self._are_dispatched(left.offsets, checked, dispatched))
-            behind = entries.own[are_left]
-            state.behind += [(left.numbers[behind], moved[behind])] if behind.any() else []
+        # A broker compares no queue offset of 0 with the end of the queue: such a record can get a second entry.
+        added = are_left | (there & (records.numbers == 0))
+        more = records.where(added)
+        if len(more.offsets):
+            moved = self._append(state, more, self._are_dispatched(more.offsets, checked, dispatched), are_left[added])
+            behind = (entries.own & are_left)[added]
+            state.behind += [(more.numbers[behind], moved[behind])] if behind.any() else []
 
     def _are_dispatched(self, offsets: Numbers, checked: int, dispatched: int) -> Mask:
         at_first: Mask = (offsets >= self.recovery.checked) & (offsets > self.recovery.after) & (offsets < checked)
         again: Mask = (offsets >= self._from) & (offsets < dispatched)
         return at_first | again
 
-    def _append(self, state: _State, records: Records, are_dispatched: Mask) -> Mask:
-        """Put entries at the end of the queue. Gives which records got another queue offset than their own."""
+    def _append(self, state: _State, records: Records, are_dispatched: Mask, counted: Mask) -> Mask:
+        """Put entries at the end of the queue, and count those of `counted`. Gives which got another queue offset than their own."""
         which = np.flatnonzero(are_dispatched & (records.offsets + records.sizes > state.reached))
         moved = np.zeros(len(records.offsets), bool)
         if not self.recovery.again and state.cut.end < state.loaded.end:  # it is cut before them afterwards
@@ -154,8 +156,8 @@ class Simulation:
         which = which[(records.numbers[which] >= state.end) | (records.numbers[which] == 0)]
         if len(which):
             moved[which] = state.end + np.arange(len(which)) != records.numbers[which]
-            state.moved += int(np.count_nonzero(moved))
-            state.served += len(which) - int(np.count_nonzero(moved))
+            state.moved += int(np.count_nonzero(moved & counted))
+            state.served += int(np.count_nonzero(counted[which] & ~moved[which]))
             state.end += len(which)
             state.added.append(records.where(which))
             state.reached = int(records.offsets[which[-1]] + records.sizes[which[-1]])
@@ -209,6 +211,9 @@ class Simulation:
         state.end = followed(state.loaded, state.end, self.recovery.cut) if state.added else state.cut.end
         for numbers, were_moved in state.behind:
             back = (numbers >= first) & (numbers < state.end)
+            for begin, stop in state.skipped:
+                if not (state.added and state.first <= begin < first):  # else an added entry is in that place
+                    back &= (numbers < begin) | (numbers >= stop)
             state.served += int(np.count_nonzero(back))
             state.moved -= int(np.count_nonzero(back & were_moved))
         state.begin = min(state.begin, state.end) if state.added else state.cut.begin
@@ -266,10 +271,10 @@ class Entries:
 
         A broker that has no record at the place of an entry leaves out all entries of the same answer that are before the next segment.
         It looks at 800 entries for an answer, and not beyond the file. At an entry of negative size it fails, and the queue ends there for
-        consumers (DefaultMessageStore.getMessage, all versions).
+        consumers (DefaultMessageStore.getMessage, all versions). Entries after the end of the queue count, because they can come back.
         """
         stop = 0
-        for number in numbers[(numbers >= queue.begin) & (numbers < queue.end)][:_MOST_FAR].tolist():
+        for number in numbers[(numbers >= queue.begin) & (numbers < queue.room)][:_MOST_FAR].tolist():
             (entry,) = reader.slots(number, number + 1)
             offset, size = int(entry["offset"]), int(entry["size"])
             if number < stop or (0 <= offset < self._end and size >= 0):

@@ -1,92 +1,121 @@
-"""Files in which some ranges come from other files: a log whose lost bytes another store of the same log has.
+"""Files in which some ranges come from other files: a log whose lost bytes another store has.
 
 Such a storage lives as long as the object, in one process. Nothing is written.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.record import put_physical_offsets
 from native_reader.storage.protocol import DirEntry, Storage, StoredFile, mount, register, storage_of
 
 SCHEME = "filled"
+RANGE = np.dtype([("start", "i8"), ("stop", "i8"), ("file", "i8"), ("at", "i8"), ("offset", "i8")])
+"""Positions `[start, stop)`, which are those from `at` on of another file.
+
+`offset`: if the range is one record from elsewhere in another log, its physical offset in this one; else -1.
+"""
+_HEAD = 36
+"""Up to the end of the physical offset."""
 
 
-class Range(NamedTuple):
-    """Positions `[start, stop)` of a file, which are those from `at` on of the file `uri`."""
+class Ranges(NamedTuple):
+    """Those of one file, in order. `files`: the URIs of the others, by number."""
 
-    start: int
-    stop: int
-    uri: str
-    at: int
+    files: Sequence[str]
+    rows: NDArray[np.void]
+
+    def after(self, position: int) -> int:
+        """The number of the first range that ends after a position."""
+        return int(np.searchsorted(self.rows["stop"], position, "right"))
 
 
 class FilledFile(StoredFile):
-    """A file with ranges of others. `ranges`: in order, none overlaps another."""
+    """A file with ranges of others. `own`: the file with all other bytes; None if they are zeros."""
 
-    def __init__(self, uri: str, own: str, ranges: Sequence[Range]) -> None:
+    def __init__(self, uri: str, own: str | None, ranges: Ranges, size: int) -> None:
         super().__init__(uri)
-        self._own, self._ranges = storage_of(own).open(own), ranges
-        self._others: dict[str, StoredFile] = {}
+        self._own, self._ranges, self._size = None if own is None else storage_of(own).open(own), ranges, size
+        self._others: dict[int, StoredFile] = {}
 
     def size(self) -> int:
-        return max(self._own.size(), max((each.stop for each in self._ranges), default=0))
+        return self._size if self._own is None else max(self._own.size(), self._size)
 
     def identity(self) -> int:
-        return self._own.identity()
+        return 0 if self._own is None else self._own.identity()
 
     def written(self) -> int:
-        return self._own.written()
+        return self.size() if self._own is None else self._own.written()
 
     def next_data(self, offset: int) -> int:
         """As a hint, a range is data."""
-        after = bisect_right(self._ranges, offset, key=lambda each: each.stop)
-        begin = max(offset, self._ranges[after].start) if after < len(self._ranges) else self.size()
-        return min(self._own.next_data(offset), begin)
+        after, rows = self._ranges.after(offset), self._ranges.rows
+        begin = max(offset, int(rows["start"][after])) if after < len(rows) else self.size()
+        return begin if self._own is None else min(self._own.next_data(offset), begin)
 
     def _read(self, offset: int, view: memoryview) -> int:
-        after = bisect_right(self._ranges, offset, key=lambda each: each.stop)
-        found = self._ranges[after] if after < len(self._ranges) else None
-        if found is not None and found.start <= offset:
-            return self._other(found.uri).read_into(found.at + offset - found.start, view[: found.stop - offset])
-        return self._own.read_into(offset, view if found is None else view[: found.start - offset])
+        after, rows = self._ranges.after(offset), self._ranges.rows
+        start, stop, file, at, moved = rows[after].item() if after < len(rows) else (self.size(), 0, 0, 0, -1)
+        if start > offset:
+            return self._read_own(offset, view[: start - offset])
+        count = self._other(file).read_into(at + offset - start, view[: stop - offset])
+        begin = offset - start
+        if moved >= 0 and begin < _HEAD:
+            head = np.zeros(_HEAD, np.uint8)
+            head[begin : begin + count] = view[: min(count, _HEAD - begin)]
+            put_physical_offsets(head, np.zeros(1, np.int64), np.array([moved]))
+            view[: min(count, _HEAD - begin)] = head[begin : begin + count].data
+        return count
 
-    def _other(self, uri: str) -> StoredFile:
-        if uri not in self._others:
-            self._others[uri] = storage_of(uri).open(uri)
-        return self._others[uri]
+    def _read_own(self, offset: int, view: memoryview) -> int:
+        if self._own is not None:
+            return self._own.read_into(offset, view)
+        view[:] = bytes(len(view))
+        return len(view)
+
+    def _other(self, number: int) -> StoredFile:
+        if number not in self._others:
+            uri = self._ranges.files[number]
+            self._others[number] = storage_of(uri).open(uri)
+        return self._others[number]
 
     def close(self) -> None:
-        for each in (self._own, *self._others.values()):
+        for each in (*(() if self._own is None else (self._own,)), *self._others.values()):
             each.close()
         self._others = {}
 
 
 class FilledStorage(Storage):
-    """Files by name, each with the URI of its own bytes and its ranges."""
+    """Files by name, each with the URI of its own bytes, if it has any, its ranges and its least size."""
 
     def __init__(self) -> None:
-        self._files: dict[str, tuple[str, Sequence[Range]]] = {}
+        self._files: dict[str, tuple[str | None, Ranges, int]] = {}
         self._url = mount(SCHEME, self)
 
-    def add(self, own: str, ranges: Sequence[Range]) -> str:
-        """The URI of the file at `own` with these ranges."""
-        uri = f"{self._url}/{len(self._files)}/{own.rpartition('/')[2]}"
-        self._files[uri] = own, ranges
+    def add(self, own: str | None, name: str, ranges: Ranges, size: int) -> str:
+        """The URI of the file at `own` with these ranges, and of at least that size."""
+        uri = f"{self._url}/{len(self._files)}/{name}"
+        self._files[uri] = own, ranges, size
         return uri
 
-    def own(self, uri: str) -> str:
+    def own(self, uri: str) -> str | None:
         """The file with the own bytes."""
         return self._files[uri][0]
 
     def contents(self, uri: str, most: int) -> Iterator[tuple[int, bytes]]:
         """The bytes of its ranges, at most so many at once: position and content."""
-        for each in self._files[uri][1]:
-            with storage_of(each.uri).open(each.uri) as file:
-                for at in range(each.start, each.stop, most):
-                    (content,) = file.read_ranges([(each.at + at - each.start, min(most, each.stop - at))])
+        rows = self._files[uri][1].rows
+        is_first = np.append(True, rows["start"][1:] != rows["stop"][:-1])
+        starts, stops = rows["start"][is_first], rows["stop"][np.append(is_first[1:], True)]
+        with self._open(uri) as file:
+            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+                for at in range(start, stop, most):
+                    (content,) = file.read_ranges([(at, min(most, stop - at))])
                     yield at, content
 
     def _list(self, uri: str) -> list[DirEntry]:
@@ -107,8 +136,8 @@ class FilledStorage(Storage):
 register(SCHEME, None)
 
 
-def own_uri(uri: str) -> str:
-    """The file with a file's own bytes: that file itself, unless it is filled."""
+def own_uri(uri: str) -> str | None:
+    """The file with a file's own bytes: that file itself, unless it is filled; None if it has no own bytes."""
     storage = storage_of(uri) if uri.startswith(f"{SCHEME}://") else None
     return storage.own(uri) if isinstance(storage, FilledStorage) else uri
 

@@ -19,7 +19,7 @@ HELP = """Write a new store to NEW on which a broker runs, with every message of
 
 Messages keep their places, queue offsets and ids; consumers keep their offsets. STORE is only read. Before it ends, the command
 checks the new store and compares its messages with those of STORE. NEW/repair.md says what was lost and what to do before you
-reconnect clients. The exit code is 1 if a message was lost.
+reconnect clients. You can stop it at any time; the same command then continues. The exit code is 1 if a message was lost.
 """
 EPILOG = """\b
 Examples:
@@ -56,6 +56,11 @@ CHOICES = (
             help="Take what STORE lacks from this store of the same log: a slave, a backup, an old master. May be given several times.",
         ),
         *CHOICES,
+        click.option(
+            "--link",
+            is_flag=True,
+            help="Make hard links to segments and queue files that nothing changes, not copies. NEW then shares these files with STORE.",
+        ),
     ),
     *(LANGUAGE, AS_JSON, READING, PLACES),
 )

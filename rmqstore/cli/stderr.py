@@ -25,8 +25,12 @@ def is_terminal() -> bool:
 
 
 def note(text: str) -> None:
-    """One line on standard error."""
+    """One line on standard error, which people read: with paths, not URIs."""
     if sys.stderr is not None:  # None in a process without one
+        if "file://" in text:  # the engine is loaded already
+            from native_reader.text import with_paths
+
+            text = with_paths(text)
         sys.stderr.write(f"{_CLEAR if is_terminal() else ''}{safe(text)}\n")
         sys.stderr.flush()
 

@@ -8,7 +8,7 @@ from datetime import UTC
 from native_reader.errors import spelled
 from native_reader.markdown import Block, Cell, Code, Document, Items, Lines, Results, Table
 from native_reader.sentences import Said
-from native_reader.text import number_of
+from native_reader.text import number_of, with_paths
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, name, pairs, table
 from rmqstore.report.frame import contents, framed
 from rmqstore.report.markup import Markup, element, filled, joined, shortened
@@ -30,7 +30,7 @@ def _say(words: Words, said: Said) -> Markup:
 
 
 def _written(value: str) -> str:
-    return shortened(safe(spelled(value, str)), _LONGEST).replace("`", _BACKTICK)
+    return shortened(safe(with_paths(spelled(value, str))), _LONGEST).replace("`", _BACKTICK)
 
 
 def rescue_page(page: Document, language: str) -> str:
@@ -95,4 +95,4 @@ def _cell(cell: Cell, words: Words) -> Markup | str | None:
         case None:
             return None
         case _:
-            return name(words, cell)
+            return name(words, with_paths(cell))

@@ -24,6 +24,8 @@ from ports import free_port
 from rocketmq import BUILD, QUICK, Clients, Java, Unreachable
 from support.drawn_damages import DRAWN, Damage, a_lost_topic, a_size, no_queues
 from support.effort import WHOLE
+from support.repaired import contents
+from support.store_damages import random_bytes
 
 import native_reader as nr
 from native_reader.start import NO, Start, answer_for
@@ -197,6 +199,27 @@ def check(brokers: Brokers, stores: KeptStores, case: Case, folder: Path) -> Non
 @pytest.mark.parametrize("damage", [no_queues, a_lost_topic, a_size], ids=lambda each: each.__name__)
 def test_a_broker_that_does_other_than_4_9_and_5_5(started: Brokers, stores: KeptStores, tmp_path: Path, damage: Damage) -> None:
     check(started, stores, Case("5.3.1", "large clean", [damage], "always the same"), tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [pytest.param(each, marks=pytest.mark.xdist_group(f"starts of {each}")) for each in ("4.9.7", "5.4.0")])
+def test_a_broker_writes_to_nothing_that_a_repair_with_links_shares(
+    started: Brokers, stores: KeptStores, tmp_path: Path, version: str
+) -> None:
+    kept, store, new = stores(f"{'4.9.7' if version == '4.9.7' else '5.5.0'} killed"), tmp_path / "store", tmp_path / "new"
+    shutil.copytree(kept.store, store)
+    random_bytes(store, Random(3))
+    before = contents(store)
+    done = nr.open(store).repair(new, link=True)
+    shared = {path.stat().st_ino for path in store.rglob("*") if path.is_file()} & {path.stat().st_ino for path in new.rglob("0*")}
+    said, *pulled = started.start(version, kept, new)
+    assert (said["started"], len(pulled)) == (True, done.plan.messages + done.plan.placeholders)
+    patience = time.monotonic() + WAITED
+    while (new / "abort").exists():  # it writes its last files while it stops
+        assert time.monotonic() < patience
+        time.sleep(0.1)
+    assert len(shared) > 10
+    assert contents(store) == before
 
 
 # A Java of each version is started once, by the worker that has all its cases.

@@ -131,7 +131,7 @@ def test_a_copy_of_a_dead_hosts_store_has_its_own_parts(store: Path, command: li
     name, *more = command
     ended = run(name, store, *more, "--broker-conf", conf)
     assert (ended.code, ended.out) == (0, run(name, store, *more).out)
-    text = f"warning: {conf}: storePathCommitLog, storePathIndex not used, because {store.as_uri()} has its own"
+    text = f"warning: {conf}: storePathCommitLog, storePathIndex not used, because {store} has its own"
     assert ended.err.splitlines()[0] == text
 
 

@@ -67,6 +67,6 @@ def test_a_clash_is_found_before_anything_is_read(both: list[Path], tmp_path: Pa
 def test_a_name_without_its_store_is_refused(both: list[Path], tmp_path: Path) -> None:
     ended = run("lag", *both, "--name", "east")
     assert ended.code == 2
-    assert f"--name east does not name a store. Write --name {both[0].as_uri()}=east" in ended.err
+    assert f"--name east does not name a store. Write --name {both[0]}=east" in ended.err
     store = on_disk(tmp_path, files_of(log_of(3))) / "store"
     assert "--name: '/x' is none of the stores" in run("lag", store, "--name", "/x=east").err

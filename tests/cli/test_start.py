@@ -198,7 +198,7 @@ def test_an_unreadable_store_exits_with_3(store: Path, tmp_path: Path) -> None:
         for command in ("ls", "stat", "cat", "tail", "explain", "verify", "doctor"):
             ended = run(command, path)
             assert (ended.code, ended.out) == (3, "")
-            assert ended.err.startswith("error: file://")
+            assert ended.err.startswith("error: /")
             assert ended.err.count("\n") == 1
             assert text in ended.err
 

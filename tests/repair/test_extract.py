@@ -193,7 +193,7 @@ def test_the_command_and_its_page(kinds: Path, tmp_path: Path) -> None:
         f"the new store was written and checked, and serves all messages of its topics; see {tmp_path / 'new' / 'extract.md'}",
     ]
     page = (tmp_path / "new" / "extract.md").read_text()
-    assert page.startswith("# Extract\n\nThe store, which was only read: `file://")
+    assert page.startswith("# Extract\n\nThe store, which was only read: `/")
     assert "- **Topics:** Plain, Odd\n- **Copied:** 51 messages, each with its queue offset, tags, keys and unique id.\n" in page
     assert json.loads((tmp_path / "new" / "extract.json").read_text())["topics"] == ["Plain", "Odd"]
     assert run("verify", tmp_path / "new").code == 0

@@ -196,7 +196,7 @@ def test_the_command_says_what_it_took(tmp_path: Path, slave: Path) -> None:
     store = copy(tmp_path, random_bytes)
     out = run("repair", str(store), str(tmp_path / "new"), "--from", str(slave))
     assert out.code == 0, out.err
-    assert f"33 messages from file://{slave}, in their places: there, it has the same log" in out.err
+    assert f"33 messages from {slave}, in their places: there, it has the same log" in out.err
     assert "with the other stores: 800 served" in out.err
     assert run("diff", str(tmp_path / "new"), str(slave)).code == 0
     plan = run("repair", str(store), str(tmp_path / "planned"), "--from", str(slave), "--dry-run", "--lang", "zh")
@@ -211,3 +211,28 @@ def test_placeholders_of_an_earlier_repair_are_no_messages(tmp_path: Path) -> No
     assert (done.plan.lost_messages, done.plan.placeholders) == (alone.plan.lost_messages, alone.plan.placeholders)
     assert done.plan.filled is not None
     assert not done.plan.filled.taken
+
+
+@pytest.mark.parametrize("damage", [missing_segment, zeroed_segment, random_bytes, tail], ids=lambda each: each.__name__)
+def test_messages_come_from_an_extract_whose_log_is_another_one(tmp_path: Path, slave: Path, damage: Damage) -> None:
+    opened(slave).extract(tmp_path / "extract", "Plain")
+    store = copy(tmp_path / "a", damage)
+    alone = opened(store).repair(tmp_path / "alone", dry_run=True)
+    done = opened(store).repair(tmp_path / "new", others=[tmp_path / "extract"])
+    assert (records_of(tmp_path / "new"), done.is_whole) == (records_of(slave), True)
+    facts = json.loads((tmp_path / "new" / "repair.json").read_text())
+    (source,) = facts["from"]
+    assert (source["messages"], all(each["is_moved"] for each in source["queues"])) == (0, True)
+    assert source["moved"] == sum(each["last"] - each["first"] + 1 for each in source["queues"]) >= alone.plan.lost_messages > 0
+    assert "elsewhere in its log, at the same queue offsets" in (tmp_path / "new" / "repair.md").read_text()
+
+
+def test_a_message_of_a_queue_that_parted_does_not_come(tmp_path: Path, slave: Path) -> None:
+    """The other queue has other messages from there on: same topic, offset, size and tag, but another time of birth."""
+    opened(slave).extract(tmp_path / "extract", "Plain")
+    store = copy(tmp_path / "a", missing_segment)
+    alone = opened(store).repair(tmp_path / "alone")
+    other_bodies(tmp_path / "extract", 0)
+    done = opened(store).repair(tmp_path / "new", others=[tmp_path / "extract"])
+    assert records_of(tmp_path / "new") == records_of(tmp_path / "alone")
+    assert (done.plan.lost_messages, done.plan.filled is not None and not done.plan.filled.taken) == (alone.plan.lost_messages, True)

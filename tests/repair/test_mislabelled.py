@@ -17,12 +17,15 @@ from support.repaired import entries, opened, records_of
 from support.store_damages import no_queues, patch
 
 import native_reader as nr
+from native_reader.errors import StoreError
 from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.layout.record import HEAD, UP_TO_MAGIC
+from native_reader.repair import disk
 from native_reader.repair.old_queues import OldQueue
 from native_reader.repair.plan import mislabelled
 from native_reader.repair.survey import Run, Survivors
 
-UP_TO_QUEUE_ID, UP_TO_QUEUE_OFFSET = 12, 20
+UP_TO_QUEUE_ID, UP_TO_QUEUE_OFFSET = ((HEAD.fields or {})[name][1] for name in ("queue_id", "queue_offset"))
 WRONG = (0, 3, 1_000_000, 2**62, -1)
 
 
@@ -90,6 +93,49 @@ def test_without_queues_a_record_of_a_queue_that_no_topic_has_is_of_the_queue_th
     done = opened(store).repair(tmp_path / "new")
     assert (done.plan.placeholders, done.plan.fields[offset].field) == (0, "queue id")
     assert records_of(tmp_path / "new") == before
+
+
+def test_without_queues_a_queue_that_lacks_two_messages_does_not_show_which_one_a_record_was(tmp_path: Path) -> None:
+    """One bit makes the difference to one of the two queue offsets, and more bits to the other: it was kept as the first."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    before = records_of(store)
+    offset, right = misnumber(store, 17, 0)
+    lost, *_, beside = [row[:4] for row in before if row[1:3] == ("Plain", 0)][18]
+    change(store, offset, UP_TO_QUEUE_OFFSET, struct.pack(">q", beside ^ 1 << 40))
+    change(store, lost, UP_TO_MAGIC - 4, bytes(4))
+    no_queues(store, Random(1))
+    done = opened(store).repair(tmp_path / "new")
+    assert (beside, done.plan.fields) == (right + 1, {})
+    assert records_of(tmp_path / "new") == [row for row in before if row[0] not in (offset, lost)]
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_only_the_field_differs_and_a_segment_with_it_is_no_link(tmp_path: Path, link: bool) -> None:
+    """A link had the bytes of the damaged store: the page said that its field was corrected."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    offset, right = misnumber(store, 3, 1_000_000)
+    opened(store).repair(tmp_path / "new", link=link)
+    old, new = segment_of(store, offset), segment_of(tmp_path / "new", offset)
+    at = offset - int(old.name) + UP_TO_QUEUE_OFFSET
+    assert new.read_bytes() == old.read_bytes()[:at] + struct.pack(">q", right) + old.read_bytes()[at + 8 :]
+
+
+@pytest.mark.parametrize("beside", [-1, 27])
+def test_the_comparison_finds_a_byte_beside_a_corrected_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: int) -> None:
+    """Of the flag and of the born time of the record: nothing else in the store shows them."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    misnumber(store, 3, 1_000_000)
+    put = disk.put
+
+    def put_more(file: int, at: int, content: bytes) -> None:
+        put(file, at, content)
+        if len(content) == 8:
+            put(file, at + beside, b"\xee")
+
+    monkeypatch.setattr(disk, "put", put_more)
+    with pytest.raises(StoreError, match="differ"):
+        opened(store).repair(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("which", [0, 17, -1])

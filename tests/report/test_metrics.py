@@ -124,10 +124,10 @@ def test_two_stores_of_one_broker_need_names(tmp_path: Path, own_store: Callable
     output = tmp_path / "metrics.prom"
     ended = run("report", *stores, "--to", "prometheus", "-o", output)
     assert ended.code == 2
-    assert f"are both of broker 'broker-a'. Give at least one of them another name with --name: {stores[1].as_uri()}=NAME" in ended.err
+    assert f"are both of broker 'broker-a'. Give at least one of them another name with --name: {stores[1]}=NAME" in ended.err
     ended = run("report", *stores, "--to", "prometheus", "-o", output, "--name", "east")
     assert ended.code == 2
-    assert f"--name east does not name a store. Write --name {stores[0].as_uri()}=east" in ended.err
+    assert f"--name east does not name a store. Write --name {stores[0]}=east" in ended.err
     assert list(tmp_path.iterdir()) == []
 
 

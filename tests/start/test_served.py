@@ -157,7 +157,8 @@ def check(whole: Path, folder: Path, seed: int) -> None:
                 assert (own[0], differ) == (expected[0], set()), (seed, span_of([line]), number)
 
 
-@pytest.mark.parametrize("seed", [8, 10, 31, 41, 45, 56, 75])
+# 1106: a first entry of negative size, which is counted when queues are cut, hides the one after it.
+@pytest.mark.parametrize("seed", [8, 10, 31, 41, 45, 56, 75, 1106])
 def test_as_a_plain_broker(whole: Path, tmp_path: Path, seed: int) -> None:
     check(whole, tmp_path, seed)
 

@@ -113,7 +113,8 @@ def stopped_or_killed(random: Random, store: Path) -> None:
 
 def another_checkpoint(random: Random, store: Path) -> None:
     time = random.choice((0, 10, 4_102_444_800_000))
-    (store / "checkpoint").write_bytes(checkpoint(time, time, random.choice((0, time))))
+    if (store / "checkpoint").is_file():  # another damage makes it a folder
+        (store / "checkpoint").write_bytes(checkpoint(time, time, random.choice((0, time))))
 
 
 def settings(random: Random, store: Path) -> None:

@@ -12,8 +12,13 @@ from native_reader.layout.inner import PLACEHOLDER_TAG
 
 
 def contents(store: Path) -> dict[str, bytes]:
-    """Every file of a store."""
-    return {str(path.relative_to(store)): path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()}
+    """Every file of a store. Pages name its folder."""
+    return {str(path.relative_to(store)): _without_place(path, store) for path in sorted(store.rglob("*")) if path.is_file()}
+
+
+def _without_place(path: Path, store: Path) -> bytes:
+    content = path.read_bytes()
+    return content.replace(bytes(store), b"NEW") if path.suffix == ".md" else content
 
 
 def records_of(store: Path) -> list[tuple[int, str, int, int, int, str | None, bytes]]:

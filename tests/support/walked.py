@@ -7,6 +7,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import native_reader as nr
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from support.documented import ROOT, write_stores
@@ -53,6 +54,10 @@ def home(page: str, store: Path, folder: Path) -> Path:
     (here / "examples").symlink_to(ROOT / "examples")
     if page == "docs/spark.md":
         _store_of_json(here / "data")
+    if page == "docs/verify.md":
+        keys = nr.open(store).messages(columns=["keys"]).to_table()["keys"].to_pylist()
+        (here / "orders.txt").write_text(f"{next(filter(None, keys))[0]}\n", encoding="utf-8")
+        (here / "owners.csv").write_text("orders*,sales\n", encoding="utf-8")
     if page == "docs/repair.md":
         _damaged_store(here / "damaged")
     if page == "docs/install.md":

@@ -6,9 +6,12 @@ import java.io.Reader;
 import java.lang.reflect.Constructor;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Properties;
+import java.util.SortedSet;
+import java.util.TreeSet;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.zip.CRC32;
@@ -67,7 +70,7 @@ public class Starts {
         if (refused == null) {
             awaitQueues(broker.getMessageStore());
             for (TopicConfig topic : new ArrayList<>(broker.getTopicConfigManager().getTopicConfigTable().values())) {
-                for (int queue = 0; queue < topic.getReadQueueNums(); queue++) {
+                for (int queue : queues(topic, settings)) {
                     pull(broker.getMessageStore(), topic.getTopicName(), queue);
                 }
             }
@@ -77,10 +80,7 @@ public class Starts {
 
     /** The constructor with four settings: 5.x has others, and each series has its own classes for the rest. */
     private static BrokerController broker(String settings) throws Exception {
-        Properties properties = new Properties();
-        try (Reader file = new FileReader(settings)) {
-            properties.load(file);
-        }
+        Properties properties = read(settings);
         Object[] parts = {new BrokerConfig(), new NettyServerConfig(), new NettyClientConfig(), new MessageStoreConfig()};
         Class<?>[] types = Arrays.stream(parts).map(Object::getClass).toArray(Class<?>[]::new);
         for (Object part : parts) {
@@ -90,6 +90,29 @@ public class Starts {
         BrokerController broker = constructor.newInstance(parts);
         broker.getConfiguration().registerConfig(properties);
         return broker;
+    }
+
+    /** Those that clients ask, and those that the broker keeps for records with a damaged number. */
+    private static SortedSet<Integer> queues(TopicConfig topic, String settings) throws Exception {
+        SortedSet<Integer> queues = new TreeSet<>();
+        for (int queue = 0; queue < topic.getReadQueueNums(); queue++) {
+            queues.add(queue);
+        }
+        String[] folders = Paths.get(read(settings).getProperty("storePathRootDir"), "consumequeue", topic.getTopicName()).toFile().list();
+        for (String folder : folders == null ? new String[0] : folders) {
+            if (folder.matches("\\d{1,9}")) {
+                queues.add(Integer.valueOf(folder));
+            }
+        }
+        return queues;
+    }
+
+    private static Properties read(String settings) throws Exception {
+        Properties properties = new Properties();
+        try (Reader file = new FileReader(settings)) {
+            properties.load(file);
+        }
+        return properties;
     }
 
     private static void awaitQueues(MessageStore store) throws Exception {
