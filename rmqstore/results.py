@@ -16,11 +16,13 @@ _MOST_TOPICS = 10
 def said_of_rescue(done: Rescued) -> Iterator[Said]:
     """What was saved and lost, a line each; the page has the details."""
     exported = done.exported
-    damaged = [damage.end - damage.start for damage in exported.report.damage if damage.reason != "unreadable"]
+    damaged = [damage.end - damage.start for damage in exported.report.damage if damage.reason not in ("unreadable", "checksum")]
     unread = [damage.end - damage.start for damage in exported.report.damage if damage.reason == "unreadable"]
     missing = [gap.stop - gap.start for gap in exported.missing]
     parts = [say(kind, bytes=sum(sizes), ranges=len(sizes)) for kind, sizes in (("in damaged", damaged), ("in missing", missing)) if sizes]
     yield say("saved messages", messages=exported.rows)
+    if done.doubtful is not None:
+        yield _warning(say("saved doubtful", messages=done.doubtful.rows, folder=done.doubtful.path))
     if parts:
         yield _warning(say("bytes lost", bytes=sum(damaged + missing), parts=joined("and lost", parts)))
     if unread:
@@ -63,8 +65,9 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     yield say("survived" if plan.moved is None else "copied", messages=plan.messages)
     if plan.moved is None:
         yield from _start(question("the damaged store"), plan.start)
-    if plan.corrected:
-        yield _warning(say("corrected", messages=len(plan.corrected)))
+    for kind, changed in (("fields", plan.fields), ("corrected", plan.corrected)):
+        if changed:
+            yield _warning(say(kind, messages=len(changed)))
     alone = plan.account if plan.alone is None else plan.alone
     old = say("in the old store" if plan.moved is None else "in the store", states=alone.said)
     yield old if alone.is_whole else _warning(old)

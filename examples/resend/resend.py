@@ -14,6 +14,7 @@ import fcntl
 import itertools
 import json
 import os
+import re
 import socket
 import struct
 import sys
@@ -39,8 +40,10 @@ _OF_OTHERS = """1ST_POP_TIME ARRIVE_TIME BORN_TIMESTAMP BUYER_ID CLUSTER CONSUME
     WAIT _SYS_MSG_PRIORITY_ __BORNHOST __CRC32# __LITE_TOPIC INNER_NUM INNER_BASE __transactionId__ TRANSACTION_CHECK_TIMES TRANS_OFFSET
     TIMER_ROLL_LABEL"""
 OF_OTHERS = frozenset(_OF_OTHERS.split())
-SEND, QUERY, ROUTE = 310, 12, 105
-"""SEND_MESSAGE_V2, QUERY_MESSAGE and GET_ROUTEINFO_BY_TOPIC of RocketMQ's RequestCode."""
+SEND, QUERY, ROUTE, CLUSTER = 310, 12, 105, 106
+"""SEND_MESSAGE_V2, QUERY_MESSAGE, GET_ROUTEINFO_BY_TOPIC and GET_BROKER_CLUSTER_INFO of RocketMQ's RequestCode."""
+BROKER_NAME = re.compile(rb'"brokerName":"([^"]*)"')
+"""In the answer to the last one, which is not JSON: its numbers of brokers have no quotes."""
 STORED, NO_TOPIC, NOT_FOUND = (0, 10, 11, 12), 17, 22
 """Also stored, but not yet flushed or copied to a slave in time."""
 ASKED, ATTEMPTS, TIMEOUT, LARGEST_ANSWER, WRITABLE = 5, 3, 10, 64 << 20, 2
@@ -207,7 +210,7 @@ class Cluster:
             if route is None:  # the broker makes it, if it may
                 route, most = self._route(TEMPLATE), DEFAULT_QUEUES
             if route is None:
-                raise Failed(f"topic {topic} does not exist, and no broker makes topics. Create it first, such as with mqadmin updateTopic")
+                raise Failed(self._without_route(topic))
             masters = {each["brokerName"]: each["brokerAddrs"].get("0") for each in route["brokerDatas"]}
             of_brokers = sorted(route["queueDatas"], key=lambda each: str(each["brokerName"]))
             self._queues[topic] = [
@@ -218,8 +221,25 @@ class Cluster:
             ]
         if not self._queues[topic]:
             del self._queues[topic]
-            raise Failed(f"topic {topic} has no queue of a running master")
+            if not any(masters.values()):
+                raise Failed(f"broker not reachable: {', '.join(sorted(masters))} has no running master. Start it, then start this again")
+            raise Failed(
+                f"topic {topic} has no queue for writing on a running master. Set its perm to 6, such as with mqadmin updateTopicPerm"
+            )
         return self._queues[topic]
+
+    def _without_route(self, topic: str) -> str:
+        """A name server forgets the topics of a broker that has stopped."""
+        code, _, body = self._call(self._name_server, CLUSTER, {})
+        brokers = ", ".join(sorted({each.decode("utf-8", "replace") for each in BROKER_NAME.findall(body)}))
+        if code == 0 and not brokers:
+            return (
+                f"broker not reachable: no broker has registered with {self._name_server}. Start it, wait 30 seconds, then start this again"
+            )
+        return (
+            f"topic {topic} does not exist on the running brokers ({brokers}), and they make no topics. "
+            "If another broker has it, that one is not reachable: start it. Else create the topic, such as with mqadmin updateTopic"
+        )
 
     def _route(self, topic: str) -> Row | None:
         code, said, body = self._call(self._name_server, ROUTE, {"topic": topic, "acceptStandardJsonOnly": "true"})

@@ -121,7 +121,8 @@ def _tag(topic: TopicLoss, code: int, count: int) -> Said:
 
 def _groups(topic: TopicLoss) -> Iterator[Said]:
     for (group, state), (passed, left) in list(topic.groups.items())[:_MOST_GROUPS]:
-        yield say("letter group", group=group, state=Said(f"state {state}"), passed=passed, left=left)
+        kind = "letter group left" if not passed else "letter group both" if left else "letter group passed"
+        yield say(kind, group=group, state=Said(f"state {state}"), passed=passed, left=left)
     if len(topic.groups) > _MOST_GROUPS:
         yield say("letter more groups", count=len(topic.groups) - _MOST_GROUPS)
     if not topic.groups and topic.ranges:

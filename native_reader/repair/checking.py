@@ -28,16 +28,18 @@ COPIED = (*_STAYS, "queue-missing", "config-damaged", "config-missing", "key-not
 
 
 class Warned(NamedTuple):
-    """A warning: as text, and as what the page says."""
+    """A warning: as text, and as what the page says. `missing`: the name of a settings file that is not there."""
 
     text: str
     said: Said
+    missing: str | None = None
 
     @staticmethod
     def of(row: Mapping[str, Any]) -> Warned:
         """The warning of a finding."""
         found = say(f"found {row['code']}", message=Said.from_json(row["details"]))
-        return Warned(f"{row['code']}: {row['message']}", say("copied with", code=row["code"], found=found))
+        missing = row["file"].rpartition("/")[2] if row["code"] == "config-missing" else None
+        return Warned(f"{row['code']}: {row['message']}", say("copied with", code=row["code"], found=found), missing)
 
 
 class Checked(NamedTuple):

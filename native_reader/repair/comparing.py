@@ -9,7 +9,6 @@ from typing import Self
 
 import numpy as np
 
-from native_reader.layout.record import UP_TO_BODY_CRC, UP_TO_MAGIC
 from native_reader.repair.plan import RepairPlan
 from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
@@ -51,7 +50,7 @@ class Comparing:
 
 def _parts(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int, int]]:
     """The positions in a segment that must be equal."""
-    for start, stop in _but_checksums(plan, base, _whole_ranges(plan, base, size)):
+    for start, stop in _but_changes(plan, base, _whole_ranges(plan, base, size)):
         for at in range(start, stop, _PART):
             yield at, min(at + _PART, stop)
 
@@ -88,9 +87,10 @@ def _whole_ranges(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int,
         yield at, size
 
 
-def _but_checksums(plan: RepairPlan, base: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """These ranges without the checksums that are corrected."""
-    corrected = np.array(sorted(plan.corrected), np.int64) - base + UP_TO_MAGIC
+def _but_changes(plan: RepairPlan, base: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """These ranges without what is rewritten in records that are kept."""
+    changes = np.array([(at, len(content)) for at, content in sorted(plan.rewritten.items())], np.int64).reshape(-1, 2)
+    begins, ends = changes[:, 0] - base, changes.sum(axis=1) - base
     for start, stop in ranges:
-        mine = corrected[(corrected >= start) & (corrected < stop)].tolist()
-        yield from zip([start, *(at + UP_TO_BODY_CRC - UP_TO_MAGIC for at in mine)], [*mine, stop], strict=True)
+        mine = (begins >= start) & (begins < stop)
+        yield from zip([start, *ends[mine].tolist()], [*begins[mine].tolist(), stop], strict=True)

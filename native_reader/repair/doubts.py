@@ -35,6 +35,8 @@ BODY, PACKED, TEXT, MAYBE_TEXT, KEYS, TAG, ZEROS, TRANSACTION = (
     *("body", "packed", "text", "maybe text", "keys", "tag", "zeros"),
     "transaction",
 )
+PLACE = "place"
+"""Another record has the same place, and nothing shows which of the two is wrong."""
 WHY = ("", BODY, PACKED, TEXT, MAYBE_TEXT, KEYS, TAG, ZEROS, TRANSACTION)
 """What contradicts a record; the first: nothing. A column of the survey has their numbers."""
 ALWAYS_LOST = (BODY, PACKED, TRANSACTION)

@@ -80,6 +80,10 @@ class MarkedLog:
         """Topic and queue id by number."""
         return self._numbering.queues
 
+    def number(self, topic: str, queue_id: int) -> int:
+        """The number of a queue."""
+        return self._numbering.number(topic.encode(), queue_id)
+
     def batches(self) -> Iterator[Records]:
         """All records, in log order."""
         if self._kept is not None:

@@ -24,7 +24,6 @@ from native_reader.repair.survey import WANTED, Survivors
 from native_reader.storage.protocol import storage_of
 from native_reader.writing.records import blank
 
-"""Where a record has its own offset."""
 _SPAN = 4 << 20
 
 
@@ -130,9 +129,17 @@ def write_settings(plan: RepairPlan, folder: str) -> None:
         chosen = {name: each for name, each in table.items() if name.partition("@")[0] in topics and isinstance(each, dict)}
         return {name: {queue: each[queue] for queue in each if _key(name, queue) in queues} for name, each in chosen.items()}
 
+    def groups(table: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Brokers make it of the offsets: the topics of each group that has any."""
+        chosen = {
+            group: [each for each in plan.choices.topics if each in named] for group, named in table.items() if isinstance(named, list)
+        }
+        return {group: named for group, named in chosen.items() if named}
+
     filters: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
         "topicConfigTable": lambda table: {name: each for name, each in table.items() if name in topics},
         **dict.fromkeys(("offsetTable", "pullOffsetTable"), offsets),
+        "groupTopicMap": groups,
         "lmqOffsetTable": lambda _: {},
     }
     for name in EXTRACTED:

@@ -57,6 +57,10 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str] = (), start: Start | None
         "choices": {name: value for name, value in plan.choices._asdict().items() if name != "topics"},
         "topics": list(plan.choices.topics) or None,
         "records_with_another_checksum": sorted(plan.corrected),
+        "records_with_another_field": [
+            {"offset": offset, "field": each.field, "topic": each.topic, "queue_id": each.queue_id, "queue_offset": each.slot}
+            for offset, each in sorted(plan.fields.items())
+        ],
         "doubtful": [{"offset": offset, **doubt._asdict()} for offset, doubt in plan.doubts.items()],
         "left_out": dict(plan.dropped),
         "renamed": dict(plan.renamed),
@@ -227,11 +231,12 @@ def _of_messages(plan: RepairPlan) -> Iterator[Result]:
     for kind, is_kept in (("doubtful kept", True), ("doubtful left", False)):
         if any(doubt.is_kept is is_kept for doubt in plan.doubts.values()):
             yield result("doubtful", Said(kind))
-    if plan.corrected:
-        first = joined("commas", [say("one offset", first=offset) for offset in sorted(plan.corrected)[:_MOST_RANGES]])
-        more = len(plan.corrected) - _MOST_RANGES
-        offsets = say("more offsets", first=first, count=more) if more > 0 else first
-        yield result("corrected", say("page corrected", messages=len(plan.corrected), offsets=offsets))
+    for kind, page, changed in (("fields", "page fields", plan.fields), ("corrected", "page corrected", plan.corrected)):
+        if changed:
+            first = joined("commas", [say("one offset", first=offset) for offset in sorted(changed)[:_MOST_RANGES]])
+            more = len(changed) - _MOST_RANGES
+            offsets = say("more offsets", first=first, count=more) if more > 0 else first
+            yield result(kind, say(page, messages=len(changed), offsets=offsets))
 
 
 def _of_other_files(plan: RepairPlan) -> Iterator[Result]:

@@ -23,11 +23,12 @@ from native_reader.broker.settings import Topics
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
-from native_reader.layout.record import Numbers
+from native_reader.layout.record import UP_TO_MAGIC, Numbers, stored_crc
 from native_reader.records.damages import Damages
 from native_reader.repair import disk
 from native_reader.repair.checking import Warned, checked
-from native_reader.repair.doubts import ALWAYS_LOST, KEYS, TAG, TAGGED, TRANSACTION, Doubt, contradicted_by_index, damaged_tags
+from native_reader.repair.doubts import ALWAYS_LOST, KEYS, PLACE, TAG, TAGGED, TRANSACTION, Doubt, contradicted_by_index, damaged_tags
+from native_reader.repair.fields import FLAG, INDEXED, TOPIC, decisions_on
 from native_reader.repair.filling import Filling, code_of, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.kept_keys import KeptKeys
@@ -40,7 +41,7 @@ from native_reader.repair.records import CRCS, Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import is_controlled, refuse_foreign, refuse_kinds, refuse_topics
 from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_settings
-from native_reader.repair.survey import WANTED, Decided, Run, Survey, Survivors
+from native_reader.repair.survey import WANTED, Change, Decided, Run, Survey, Survivors
 from native_reader.sentences import Said, say
 from native_reader.sides.index import index_files
 from native_reader.sides.queues import QueueFile
@@ -149,7 +150,8 @@ class RepairPlan:
         """Whether no message of the damaged store is lost, doubtful or not read, and all settings are kept."""
         has_settings = set(self.mended.values()) <= {OLDER}
         # A queue that does not lead to its messages is made again.
-        return has_settings and self.account.messages.keys() <= {*AS_WANTED, UNREACHABLE} and not (self.placeholders or self.doubts)
+        is_kept = not (self.placeholders or self.doubts or self.fields)
+        return has_settings and is_kept and self.account.messages.keys() <= {*AS_WANTED, UNREACHABLE}
 
     @property
     def doubtful(self) -> tuple[int, ...]:
@@ -160,6 +162,17 @@ class RepairPlan:
     def corrected(self) -> Mapping[int, int]:
         """The records that are kept with another checksum, by offset."""
         return self.survey.wrong.right
+
+    @property
+    def fields(self) -> Mapping[int, Change]:
+        """The records that are kept with another topic, queue id, queue offset or flag, by offset."""
+        return self.survey.changes
+
+    @cached_property
+    def rewritten(self) -> Mapping[int, bytes]:
+        """What differs in records that are kept, by its place in the log."""
+        sums = {offset + UP_TO_MAGIC: stored_crc(right) for offset, right in self.corrected.items()}
+        return sums | {offset + change.at: change.content for offset, change in self.fields.items()}
 
     @property
     def changes(self) -> bool:
@@ -212,7 +225,7 @@ class RepairPlan:
         source, stop = self.shape.sources.get(base), base + self.shape.size
         if self.moved is not None or source is None or source.size != self.shape.size or own_uri(source.uri) != source.uri:
             return False
-        return not any(base <= each < stop for each in (*(hole.start for hole in self.shape.holes), *self.corrected))
+        return not any(base <= each < stop for each in (*(hole.start for hole in self.shape.holes), *self.rewritten))
 
     def links(self, base: int) -> bool:
         """Whether a segment is a link: it is as before, and a broker, which goes on at the end of the log, does not write to it."""
@@ -375,7 +388,10 @@ def _surveyed(files: StoreFiles, old: OldQueues, settings: ReadSettings, kept: K
     survey = Survey(files, old, settings, kept=kept)
     survey.read()
     decided = _decided(files, survey, old, settings.choices)
-    if len(decided.dropped) or len(decided.doubts) > len(survey.doubts):
+    if kept is not None and any(change.field in INDEXED for change in decided.changes.values()):
+        kept.forget()
+        kept = None
+    if decided.changes or len(decided.dropped) or len(decided.doubts) > len(survey.doubts):
         survey = Survey(files, old, settings, decided, kept=kept)
         survey.read()
     return survey
@@ -395,8 +411,28 @@ def _decided(files: StoreFiles, survey: Survey, old: OldQueues, choices: Choices
         for offset in offsets:
             number, slot = places[offset]
             doubts[offset] = Doubt(reason, choices.keep_doubtful and reason not in ALWAYS_LOST, *queues[number], slot)
+    wrong = mislabelled(survey.queues, old.all)
+    changes, unclear = _decisions(files, survey, old, doubts, wrong)
+    if choices.topics:  # an extract keeps records as they are
+        wrong, changes = np.union1d(wrong, [offset for offset, each in changes.items() if each.field != FLAG]), {}
+    doubts = {offset: doubt for offset, doubt in doubts.items() if offset not in changes} | unclear
     left_out = [offset for offset in doubts.keys() - survey.doubts.keys() if not doubts[offset].is_kept]
-    return Decided(np.union1d(mislabelled(survey.queues, old.all), np.array(left_out, np.int64)), doubts)
+    return Decided(np.setdiff1d(np.union1d(wrong, np.array(left_out, np.int64)), [*changes]), doubts, changes)
+
+
+def _decisions(
+    files: StoreFiles, survey: Survey, old: OldQueues, doubts: Mapping[int, Doubt], wrong: Numbers
+) -> tuple[Mapping[int, Change], dict[int, Doubt]]:
+    """What was written otherwise in records that are out of place, or marked as open or rolled back, and that nothing else contradicts;
+    and those that may be."""
+    flagged = {offset for offset, doubt in doubts.items() if doubt.why == TRANSACTION}
+    others = {offset: doubt.why for offset, doubt in doubts.items() if offset not in flagged}
+    found = decisions_on(files, survey.queues, old.all, {*wrong.tolist(), *flagged} - survey.wrong.right.keys())
+    # The index has the keys of a record with its topic.
+    changes = {
+        offset: each for offset, each in found.changes.items() if offset not in others or (others[offset] == KEYS and each.field == TOPIC)
+    }
+    return changes, {offset: Doubt(PLACE, False, *place) for offset, place in found.unclear.items()}
 
 
 def _is_lacked(queue: Survivors | None, offset: int, slot: int) -> bool:

@@ -30,6 +30,7 @@ from native_reader.repair.proof import prove
 from native_reader.repair.records import ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
+from native_reader.repair.settings import NOT_MADE
 from native_reader.repair.unfinished import LOG, NOTE, note_of, refuse_left, take_over
 from native_reader.repair.write import LOST, PAGES, indexes_tags, write_store
 from native_reader.sentences import ENGLISH, Said
@@ -116,7 +117,7 @@ def repair(files: StoreFiles, path: LocalPath, settings: ReadSettings, *, dry_ru
     if dry_run:
         plan = _plan(files, settings)
         _refuse_without_room(plan, path=folder.path, free=disk.free_bytes(place))
-        return Repaired(plan, None, *_warnings(plan.copied))
+        return Repaired(plan, None, *_warnings(plan.copied, plan))
     with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept, unfinished:
         _refuse_contents(place, unfinished.path)
         refuse_left(unfinished.path, note)
@@ -151,7 +152,7 @@ def _written(
                 new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True, counts=not account.is_whole
             )
             has_lost = _write_lost(unfinished, plan, settings)
-            done = Repaired(plan, path, *_warnings(warnings), start, account, has_lost)
+            done = Repaired(plan, path, *_warnings(warnings, plan), start, account, has_lost)
             unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
             background.finish()
         unfinished.write_text(PAGES[plan.moved is not None][0], done.lines(language))
@@ -214,6 +215,6 @@ def _refuse_contents(place: str, unfinished: str) -> None:
         raise refusal("mount", path=place)
 
 
-def _warnings(found: Sequence[Warned]) -> tuple[tuple[str, ...], tuple[Said, ...]]:
-    """As text, and as what the page says."""
-    return tuple(each.text for each in found), tuple(each.said for each in found)
+def _warnings(found: Sequence[Warned], plan: RepairPlan) -> tuple[tuple[str, ...], tuple[Said, ...]]:
+    """As text, and as what the page says. Its results name each settings file that the new store does not have."""
+    return tuple(each.text for each in found), tuple(each.said for each in found if plan.mended.get(each.missing or "") not in NOT_MADE)

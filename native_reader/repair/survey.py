@@ -86,11 +86,29 @@ Sink = Callable[[tuple[str, int], NDArray[np.void]], object]
 """Takes entries that a queue lacks, in the order of their slots."""
 
 
+class Change(NamedTuple):
+    """Bytes of a whole record that are not what was written. `at`: their position in it; `field`: one of `fields.FIELDS`."""
+
+    field: str
+    at: int
+    content: bytes
+    topic: str
+    queue_id: int
+    slot: int
+    """Its right place in the queues."""
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """The same, together."""
+        return self.topic, self.queue_id, self.slot
+
+
 class Decided(NamedTuple):
-    """What follows from an earlier pass: records that are left out, and all that are contradicted."""
+    """What follows from an earlier pass: records that are left out, all that are contradicted, and those that are kept with a change."""
 
     dropped: Numbers
     doubts: Mapping[int, Doubt]
+    changes: Mapping[int, Change] = {}
 
 
 UNDECIDED = Decided(np.empty(0, np.int64), {})
@@ -172,7 +190,7 @@ class Survey:
     def read(self) -> None:
         """Read the log."""
         for batch in self.reader.batches():
-            records = self._chosen(batch.but(np.isin(batch.offset, self._dropped)))
+            records = self._chosen(self._changed(batch.but(np.isin(batch.offset, self._dropped))))
             records = records.but(self._is_lost_by_itself(records))
             order = _by_queue(records.queue)
             is_doubtful = np.zeros(len(order), np.bool_)
@@ -180,6 +198,22 @@ class Survey:
             self._cover(records.but(is_doubtful))
         if not self.messages:
             raise refusal("no record", store=self._files.uri)
+
+    @property
+    def changes(self) -> Mapping[int, Change]:
+        """What changes in records that are kept, by offset."""
+        return self._decided.changes
+
+    def _changed(self, records: Records) -> Records:
+        """The same records, as they are after their changes."""
+        rows = np.flatnonzero(np.isin(records.offset, np.array([*self.changes], np.int64)))
+        if not len(rows):
+            return records
+        queue, slot, doubt = records.queue.copy(), records.slot.copy(), records.doubt.copy()
+        for row in rows.tolist():
+            change = self.changes[int(records.offset[row])]
+            queue[row], slot[row], doubt[row] = self.reader.number(change.topic, change.queue_id), change.slot, 0
+        return records._replace(queue=queue, slot=slot, doubt=doubt)
 
     def _chosen(self, records: Records) -> Records:
         """The same records. For an extract, those of other topics count as records that brokers put into no queue."""

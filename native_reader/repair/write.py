@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
-from native_reader.layout.record import UP_TO_MAGIC, stored_crc
 from native_reader.repair import disk
 from native_reader.repair.comparing import Comparing
 from native_reader.repair.copies import Copies
@@ -149,12 +148,12 @@ def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:
 
 
 def _correct(plan: RepairPlan, path: str, base: int) -> None:
-    """Write the right checksums of records that are kept."""
-    mine = {offset: checksum for offset, checksum in plan.corrected.items() if base <= offset < base + plan.shape.size}
+    """Write the right checksums and fields of records that are kept."""
+    mine = {at: content for at, content in plan.rewritten.items() if base <= at < base + plan.shape.size}
     if mine:
         with disk.changed(path, plan.shape.size) as file:
-            for offset, checksum in mine.items():
-                disk.put(file, offset - base + UP_TO_MAGIC, stored_crc(checksum))
+            for at, content in mine.items():
+                disk.put(file, at - base, content)
 
 
 def _write_queues(plan: RepairPlan, folder: str) -> None:

@@ -41,6 +41,8 @@ class RescueFacts:
     folder: str
     diagnosis: Diagnosis
     exported: Exported
+    doubtful: Exported | None
+    """The messages with a wrong checksum, if there are any."""
     queues: Sequence[SavedQueue]
     account: Account | None
     """In which state the messages are; None if the check did not reach its end."""
@@ -102,6 +104,8 @@ def _results(found: RescueFacts) -> Iterator[Result]:
         yield result("damaged", say("damaged checksums", ranges=len(damage), bytes=size, failed=failed))
     elif damage:
         yield result("damaged", say("damaged", ranges=len(damage), bytes=size))
+    if found.doubtful is not None:
+        yield result("doubtful", say("page doubtful", messages=found.doubtful.rows))
     if unread:
         yield result("unread", say("unread ranges", ranges=len(unread), bytes=sum(each.end - each.start for each in unread)))
     for reason, kind in ((MISSING, "missing ranges"), (LOST, "lost ranges")):
@@ -251,6 +255,8 @@ def _checked(checked: FirstFindings) -> list[Block]:
 
 def _files(found: RescueFacts) -> list[Block]:
     exported, names = found.exported, ["damage", "summary", "parts", "queues", "account", "findings"]
+    if found.doubtful is not None:
+        names.insert(0, "doubtful")
     if found.account is not None and not found.account.is_whole:
         names.append("lost")
     messages = say("file messages", files=len(exported.files), size=size_of(exported.bytes))

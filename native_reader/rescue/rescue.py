@@ -22,7 +22,8 @@ from native_reader.log.misnamed import under_right_names
 from native_reader.lost.lost import write_rescued
 from native_reader.markdown import Document, lines_of
 from native_reader.options import LENIENT, MessageOptions
-from native_reader.records.damages import Damages
+from native_reader.plan.keys import at_offsets
+from native_reader.records.damages import CHECKSUM, Damages
 from native_reader.rescue.page import MOST, RescueFacts, page_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
 from native_reader.scan.progress import Watch
@@ -35,10 +36,13 @@ from native_reader.tables.account import with_account
 from native_reader.verify.findings import FirstFindings
 
 MESSAGES, PAGE, QUEUES, FINDINGS, ACCOUNT = "messages", "rescue.md", "queues.jsonl", "findings.jsonl", "account.jsonl"
+DOUBTFUL = "doubtful"
+"""Whole records with wrong checksums, as another export."""
 LOST = "lost"
 """The folder for the owners of topics, if messages are lost."""
 HTML_PAGE = "rescue.html"
 """Only the command writes it; a rescue without it removes the one that is there, because it would describe an earlier run."""
+_MADE = {MESSAGES, DOUBTFUL, PAGE, HTML_PAGE, QUEUES, FINDINGS, ACCOUNT, LOST}
 Write = Callable[[Document], Iterable[str]]
 """Writes the lines of a page."""
 _LEFT_OUT = ("stored_body", "body_text", "corrupt_record", "corrupt_reason")
@@ -57,6 +61,7 @@ class Rescued:
         path: The folder.
         page: The path of the page about what was saved and lost.
         exported: The export of the messages.
+        doubtful: The export of those whose checksum is wrong; None if there are none.
         account: In which state each message is; None if the check did not reach its end.
         problems: How many errors and warnings the check found.
         start: Whether a broker may be started.
@@ -72,6 +77,7 @@ class Rescued:
     account: Account | None
     problems: int
     start: Start | None = None
+    doubtful: Exported | None = None
 
     @property
     def missing(self) -> int:
@@ -97,7 +103,7 @@ def rescue(
     warned, folder = Warned(_MOST_WARNINGS), Target(path, (files,))
     try:
         with warned, folder:
-            if others := set(folder.other_names()) - {MESSAGES, PAGE, HTML_PAGE, QUEUES, FINDINGS, ACCOUNT, LOST}:
+            if others := set(folder.other_names()) - _MADE:
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
             found = _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warned, reserved_hours=reserved_hours)
@@ -118,6 +124,7 @@ def _rescue(
     named = under_right_names(files)
     messages = Scan((named.files,), MessageOptions(columns=SAVED_COLUMNS, **lenient, **reading))
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
+    doubtful = _export_doubtful(folder, named.files, exported, {**lenient, **reading, "verify_crc": False}, running)
     checked, accounts = FirstFindings(MOST), list[Account]()
     check = _table(files, "findings", reading).of_table(with_account(accounts.append))
     folder.write_text(FINDINGS, _finding_lines(check.to_batches(**running), checked))
@@ -139,8 +146,23 @@ def _rescue(
         counts = damage is not None and account is not None and not account.is_whole
         start = answer_for(files, end, reserved_hours, reading.get("max_read_rate"), damage, checksums=damage is not None, counts=counts)
     return RescueFacts(
-        files, folder.path, diagnosis, exported, queues, account, checked, losses, surroundings, warnings, start, datetime.now(UTC)
+        *(files, folder.path, diagnosis, exported, doubtful, queues, account, checked, losses, surroundings, warnings, start),
+        datetime.now(UTC),
     )
+
+
+def _export_doubtful(
+    folder: Target, files: StoreFiles, exported: Exported, options: dict[str, Any], running: dict[str, Any]
+) -> Exported | None:
+    """Write apart what is whole but for a wrong checksum: what is in its body may not be what was sent."""
+    folder.remove_folder(DOUBTFUL)  # of an earlier run
+    damage = Damages.of(exported.report.damage)
+    frames = {segment.uri: segment.frame for segment in files.segments}
+    offsets = [each.start + frames[each.segment] for each in damage.where(damage.are(CHECKSUM))]
+    if not offsets:
+        return None
+    messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **options), at_offsets(offsets))
+    return messages.export(f"{folder.path}/{DOUBTFUL}", jobs=running["jobs"])
 
 
 def _write_lost(folder: Target, files: StoreFiles, account: Account | None, exported: Exported, reading: dict[str, Any]) -> None:
@@ -165,7 +187,7 @@ def _write_pages(folder: Target, page: Document, language: str, html: Write | No
 
 
 def _result(folder: Target, found: RescueFacts) -> Rescued:
-    return Rescued(folder.path, f"{folder.path}/{PAGE}", found.exported, found.account, found.checked.faults, found.start)
+    return Rescued(folder.path, f"{folder.path}/{PAGE}", found.exported, found.account, found.checked.faults, found.start, found.doubtful)
 
 
 def _table(files: StoreFiles, name: str, options: dict[str, Any]) -> TableScan:

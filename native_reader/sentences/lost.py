@@ -52,9 +52,17 @@ LOST = {
     ),
     "letter or": ("{first} or {second}", "{first} 或 {second}"),
     "letter more tags": ("{count:,} more hashes of tags are in the files", "另有 {count:,} 个 tag 哈希值，见文件"),
-    "letter group": (
-        "group {group}, {state}: its offset is past {passed:,} of these messages, and not past {left:,}",
-        "消费组 {group}，{state}：其位点已越过其中 {passed:,} 条，未越过 {left:,} 条",
+    "letter group passed": (
+        "group {group}, {state}: its offset has passed {passed:,} {passed:message|messages}",
+        "消费组 {group}，{state}：其位点已越过 {passed:,} 条消息",
+    ),
+    "letter group left": (
+        "group {group}, {state}: its offset has not passed {left:,} {left:message|messages}",
+        "消费组 {group}，{state}：其位点未越过 {left:,} 条消息",
+    ),
+    "letter group both": (
+        "group {group}, {state}: its offset has passed {passed:,} {passed:message|messages}, and has not passed {left:,}",
+        "消费组 {group}，{state}：其位点已越过 {passed:,} 条消息，未越过 {left:,} 条",
     ),
     "letter more groups": ("{count:,} more groups are in the files", "另有 {count:,} 个消费组，见文件"),
     "letter no group": ("no group has an offset in these queues", "没有消费组在这些队列中有位点"),

@@ -122,9 +122,24 @@ REPAIR = {
     "why keys": ("the index has keys for it that it does not have", "索引中有指向它的 key，而它没有这些 key"),
     "why tag": ("its queue entry has the hash of another tag", "队列条目中是另一个 tag 的哈希值"),
     "why zeros": ("its properties contain zeros", "消息属性中有零字节"),
+    "why place": (
+        "another message has the same place in its queue, and nothing shows which of the two is wrong",
+        "另一条消息在队列中占同一位置，且没有内容表明哪一条有误",
+    ),
     "why transaction": (
         "it is marked as an open or rolled back transaction, and is in an ordinary queue",
         "标记为未提交或已回滚的事务消息，但它在普通队列中",
+    ),
+    "result fields": ("With a corrected field:", "已改正一个字段："),
+    "page fields": (
+        (
+            "{messages:,} {messages:message|messages} with a wrong topic, queue id, queue offset or transaction flag: queue entries, or "
+            "the messages before and after it in its queue, show the right one. At offset {offsets}."
+        ),
+        (
+            "{messages:,} 条消息的 topic、队列 id、队列位点或事务标志有误：队列条目或其队列中前后的消息表明了正确的值。"
+            "所在偏移量：{offsets}。"
+        ),
     ),
     "result corrected": ("With another checksum:", "校验和已改写："),
     "page corrected": (

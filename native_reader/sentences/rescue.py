@@ -21,6 +21,13 @@ RESCUE = {
         ),
         "日志中有 {ranges:,} 处损坏，共 {bytes:,} 字节，其中 {failed:,} 条记录完整但校验和错误。",
     ),
+    "page doubtful": (
+        (
+            "{messages:,} {messages:message|messages} with a wrong checksum, in `doubtful/`, not among the saved ones. "
+            "{messages:It|They} may not be what was sent."
+        ),
+        "{messages:,} 条消息的校验和错误，保存在 `doubtful/` 中，未计入已保存的消息。其内容可能与发送时不同。",
+    ),
     "result unread": ("Not read:", "未读取："),
     "unread ranges": (
         "{ranges:,} {ranges:range|ranges} of the log with {bytes:,} bytes. What is in them is not known.",
@@ -130,6 +137,10 @@ RESCUE = {
     "file messages": (
         "`messages/`: {files:,} {files:Parquet file|Parquet files}, {size}. All readable messages.",
         "`messages/`：{files:,} 个 Parquet 文件，{size}。所有可读的消息。",
+    ),
+    "file doubtful": (
+        "`doubtful/`: the messages with a wrong checksum, as an export of their own.",
+        "`doubtful/`：校验和错误的消息，单独导出。",
     ),
     "file damage": (
         "`messages/_damage.jsonl`: each damaged or missing range of the log.",

@@ -24,9 +24,17 @@ RESULTS = {
     "in missing": ("{bytes:,} in {ranges:,} missing {ranges:range|ranges}", "{ranges:,} 处缺失，共 {bytes:,} 字节"),
     "and lost": ("{first} and {second}", "{first}；{second}"),
     "findings": ("{findings:,} {findings:finding|findings} of the check", "检查发现 {findings:,} 个问题"),
+    "saved doubtful": (
+        "{messages:,} {messages:message|messages} with a wrong checksum saved apart, in {folder}",
+        "{messages:,} 条校验和错误的消息另存于 {folder}",
+    ),
     "no loss": ("no loss found", "未发现任何丢失"),
     "survived": ("{messages:,} {messages:message|messages} survived", "保留了 {messages:,} 条消息"),
     "copied": ("{messages:,} {messages:message|messages} copied", "复制了 {messages:,} 条消息"),
+    "fields": (
+        "{messages:,} {messages:message|messages} kept: a topic, queue id, queue offset or transaction flag is corrected as queues have it",
+        "{messages:,} 条消息已保留，并按队列改正了其 topic、队列 id、队列位点或事务标志",
+    ),
     "corrected": (
         "{messages:,} {messages:message|messages} kept with a changed body and another checksum",
         "{messages:,} 条消息的消息体已改变，仍然保留，并改写了校验和",

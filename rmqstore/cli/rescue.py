@@ -94,6 +94,7 @@ def _note_room(store: Store, target: str, language: str) -> None:
 def _counts(done: Rescued) -> dict[str, object]:
     return {
         "messages": done.exported.rows,
+        "doubtful": 0 if done.doubtful is None else done.doubtful.rows,
         "files": len(done.exported.files),
         "damaged_ranges": len(done.exported.report.damage),
         "missing_ranges": len(done.exported.missing),

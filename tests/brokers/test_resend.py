@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -176,6 +177,23 @@ def test_keys_keep_their_order_and_messages_wait_as_before(language: str, broker
     due = {int(dict(row["properties"])["TIMER_OUT_MS"]) // 1000 for row in timers}
     assert (now + HOUR_MS) // 1000 in {each - late for each in due for late in (0, 1)}
     assert len([row for row in timers if int(dict(row["properties"])["TIMER_OUT_MS"]) > now + HOUR_MS // 2]) == 3
+
+
+@pytest.mark.parametrize("version", mostly_long(VERSIONS, CLIENT))
+def test_a_broker_that_stopped_is_not_a_topic_to_be_created(version: str, broker: Callable[..., Broker], export: Path) -> None:
+    """The name server forgets its topics, and it was said that the topic must be created."""
+    resend = Resend(program_of("python", export.parent), export)
+    running = broker(version, autoCreateTopicEnable="false")
+    code, _, err = resend.run(running.name_server)
+    assert (code, "create the topic" in err, "not reachable" in err) == (1, True, True), err
+    assert re.search(r"topic \w+ does not exist on the running brokers \([\w.-]+\)", err)
+    running.stop()
+    code, _, err = resend.run(running.name_server)
+    assert (code, err) == (
+        1,
+        f"error: broker not reachable: no broker has registered with {running.name_server}. "
+        "Start it, wait 30 seconds, then start this again\n",
+    )
 
 
 @pytest.mark.parametrize("language", mostly_long(LANGUAGES, "python"))

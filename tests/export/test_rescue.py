@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import struct
@@ -24,8 +25,10 @@ from support.stores import files_of, in_memory, log_of, message, on_disk
 from support.verified import healthy
 
 import native_reader as nr
+from native_reader.layout.record import HEAD_SIZE
 from native_reader.markdown import Document, Table, lines_of, table, text
 from native_reader.rescue.page import ranges_in
+from native_reader.rescue.rescue import SAVED_COLUMNS
 from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueues
 from native_reader.sentences import say
 from native_reader.start import Start, may_start
@@ -63,6 +66,64 @@ def test_the_page_names_saved_and_lost(tmp_path: Path) -> None:
     account = json_lines(tmp_path / "out" / "account.jsonl")
     lost = [(row["first_queue_offset"], row["last_queue_offset"]) for row in account if row["state"] == "lost"]
     assert lost == [(1, 1)]
+
+
+def with_wrong_bodies(folder: Path, log: CommitLog, *numbers: int) -> Path:
+    """The store of this log, with another byte at the end of the bodies of these records."""
+    root = folder / "store" if (folder / "store").exists() else on_disk(folder, files_of(log)) / "store"
+    for number in numbers:
+        record = log.placed[number]
+        segment = max(path for path in (root / "commitlog").iterdir() if int(path.name) <= record.offset)
+        content, begin = bytearray(segment.read_bytes()), record.offset - int(segment.name)
+        content[begin + HEAD_SIZE] ^= 0x20
+        segment.write_bytes(content)
+    return root
+
+
+def test_what_has_a_wrong_checksum_is_saved_apart(tmp_path: Path) -> None:
+    """It was dropped: only the damaged ranges named it."""
+    log = log_of([message(number, topic="orders", queue_offset=number) for number in range(40)])
+    store, wrong = with_wrong_bodies(tmp_path, log, 3, 17), [log.placed[number].offset for number in (3, 17)]
+    plain = {row["physical_offset"]: row for row in nr.open(store).messages(columns=SAVED_COLUMNS).to_table().to_pylist()}
+    for _ in range(2):  # the second time, it is complete already
+        done = nr.open(store).rescue(tmp_path / "out")
+        apart = parquet.read_table(tmp_path / "out" / "doubtful").to_pylist()
+        assert apart == [plain[offset] for offset in wrong]
+        saved = parquet.read_table(tmp_path / "out" / "messages", columns=["physical_offset"])["physical_offset"].to_pylist()
+        assert sorted(saved + wrong) == sorted(plain)
+        assert (done.exported.rows, done.doubtful and done.doubtful.rows, done.is_whole) == (38, 2, False)
+        page = (tmp_path / "out" / "rescue.md").read_text()
+        assert "- **Doubtful:** 2 messages with a wrong checksum, in `doubtful/`, not among the saved ones." in page
+        assert "- `doubtful/`: the messages with a wrong checksum, as an export of their own." in page
+
+
+def test_what_is_saved_apart_adds_no_warnings_about_what_is_beside_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = log_of([message(number, topic="orders", queue_offset=number) for number in range(40)])
+    nr.open(damaged(tmp_path, log)).rescue(tmp_path / "out")
+    zeros = len(caplog.records)
+    caplog.clear()
+    nr.open(with_wrong_bodies(tmp_path, log, 0, 2, 3)).rescue(tmp_path / "again")
+    assert len(caplog.records) == zeros + 3
+
+
+def test_a_rescue_of_a_mended_store_has_nothing_apart(tmp_path: Path) -> None:
+    """Its disk had given other bytes only once, and the folder of the first run would stay."""
+    log = log_of([message(number, topic="orders", queue_offset=number) for number in range(40)])
+    store = with_wrong_bodies(tmp_path, log, 3)
+    nr.open(store).rescue(tmp_path / "out")
+    with_wrong_bodies(tmp_path, log, 3)  # the same bit again
+    shutil.rmtree(tmp_path / "out" / "messages")
+    done = nr.open(store).rescue(tmp_path / "out")
+    assert (done.exported.rows, done.doubtful, (tmp_path / "out" / "doubtful").exists()) == (40, None, False)
+
+
+def test_the_command_says_what_is_saved_apart(tmp_path: Path) -> None:
+    store = with_wrong_bodies(tmp_path, log_of(9), 5)
+    ended = run("rescue", store, tmp_path / "out", "--json")
+    assert (ended.code, json.loads(ended.out)["doubtful"]) == (1, 1)
+    assert f"1 message with a wrong checksum saved apart, in {tmp_path / 'out' / 'doubtful'}" in ended.err
+    assert "lost: " not in ended.err
+    assert ended.err.count("body is wrong") == 1
 
 
 def test_it_is_asked_once_whether_a_broker_may_be_started_and_at_the_given_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

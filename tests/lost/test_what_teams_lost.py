@@ -27,6 +27,7 @@ from native_reader.layout.queue_entry import java_hash
 from native_reader.lost import Lost, evidence, lost
 from native_reader.lost.hashes import java_hashes, key_hashes
 from native_reader.lost.rows import COLUMNS
+from native_reader.testing.config import offsets_json
 from native_reader.testing.logs import Placed
 
 LOG, WHOLE = healthy(60)
@@ -103,6 +104,24 @@ def test_a_lost_message_has_a_row_with_all_that_is_still_known(tmp_path: Path) -
     assert (row["read_by"], row["not_read_by"]) == (["g"], [])  # at 20 of T1
     assert found.topics[0].groups == {("g", "lost"): (1, 0)}
     assert not found.is_whole
+
+
+@pytest.mark.parametrize(("at", "english", "chinese"), [
+    (39, "its offset has passed 2 messages", "其位点已越过 2 条消息"),
+    (0, "its offset has not passed 2 messages", "其位点未越过 2 条消息"),
+    (None, "its offset has passed 1 message, and has not passed 1", "其位点已越过 1 条消息，未越过 1 条"),
+])  # fmt: skip
+def test_a_letter_says_only_what_there_is(at: int | None, english: str, chinese: str, tmp_path: Path) -> None:
+    """It said: past 1 of these messages, and not past 0."""
+    lost = [each for each in LOG.placed if place_of(each)[:2] == place_of(LOG.placed[31])[:2]][4:6]
+    topic, queue, number = place_of(lost[1])
+    first, last = (LOG.placed.index(each) for each in lost)
+    files = zeros(first, last + 1)
+    offsets = {f"{topic}@g": {queue: number if at is None else at}}
+    files["store/config/consumerOffset.json"] = json.dumps(offsets_json(offsets, 7)).encode()
+    lost_of(files, tmp_path)
+    for text in ((english, "message.en.txt"), (chinese, "message.zh.txt")):
+        assert text[0] in "".join(path.read_text() for path in (tmp_path / "lost").rglob(text[1])), text
 
 
 DAMAGED: dict[str, Callable[[], Files]] = {

@@ -22,6 +22,7 @@ from native_reader.repair import repair
 from native_reader.repair.plan import RepairPlan
 from native_reader.storage.store import StoreFiles
 from native_reader.testing import CommitLog, Message
+from native_reader.testing.config import offsets_json
 from native_reader.verify.codes import NOTE
 
 PLACES = ("physical_offset", "offset_msg_id", "store", "segment", "body_crc")
@@ -88,6 +89,15 @@ def test_settings_and_offsets_of_the_chosen_topics(kinds: Path, tmp_path: Path) 
         "offsetTable": {"Plain@CG_a": {"0": 5, "1": 6}},
         "pullOffsetTable": {},
     }
+
+
+def test_no_group_of_other_topics_is_in_the_map_of_groups(kinds: Path, tmp_path: Path) -> None:
+    """It was copied whole, with the groups and topics that the offsets do not have."""
+    offsets = {"Plain@CG_a": {0: 5}, "Odd@CG_a": {0: 3}, "Odd@CG_b": {0: 3}}
+    (kinds / "config" / "consumerOffset.json").write_text(json.dumps(offsets_json(offsets, 7)))
+    nr.open(kinds).extract(tmp_path / "new", "Plain")
+    found = json.loads((tmp_path / "new" / "config" / "consumerOffset.json").read_text())
+    assert (found["groupTopicMap"], found["offsetTable"]) == ({"CG_a": ["Plain"]}, {"Plain@CG_a": {"0": 5}})
 
 
 def test_a_queue_that_does_not_begin_at_0(tmp_path: Path) -> None:

@@ -54,7 +54,11 @@ def test_nothing_was_said_of_settings_that_are_lost(store: Path, tmp_path: Path,
     is_made = name == "topics.json"
     assert facts["settings"] == {name: "derived" if is_made else "missing" if is_gone else "lost"}
     assert (tmp_path / "new" / "config" / name).exists() is is_made
-    for said in (planned.err, done.err, (tmp_path / "new" / "repair.md").read_text()):
+    page = (tmp_path / "new" / "repair.md").read_text()
+    assert page.count(MEANING[name]) == (not is_made)  # the page said it twice
+    assert "`config-missing`" not in page
+    assert any(name in each for each in facts["warnings"]) is not is_made
+    for said in (planned.err, done.err, page):
         assert is_made or MEANING[name] in said
         assert name in said
 
