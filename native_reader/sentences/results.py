@@ -10,6 +10,15 @@ RESULTS = {
         "note: the log has {size}, but {folder} has only {free} free. Files are compressed, so it may fit",
         "提示：日志有 {size}，而 {folder} 只剩 {free}。文件会被压缩，因此可能放得下",
     ),
+    "little room for copies": (
+        "note: the log has {size}, but {folder} has only {free} free. The repair is refused if the plan shows that it needs more. "
+        "With --link, files that do not change take no room",
+        "提示：日志有 {size}，而 {folder} 只剩 {free}。如果计划表明需要更多空间，修复会被拒绝。使用 --link 时，不改动的文件不占空间",
+    ),
+    "planned": (
+        "the plan is made. To do: {work}; {room} of room, and the disk has {free} free",
+        "计划已完成。待办：{work}；需要空间 {room}，磁盘剩余 {free}",
+    ),
     "rescued before": (
         "this rescue was complete already: no message was saved again; the check was repeated and the page written again",
         "此次抢救之前已完成：没有重新保存消息；重新检查了存储，并重新写了页面",
