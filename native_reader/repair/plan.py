@@ -395,7 +395,7 @@ def _chosen(old: OldQueues, settings: ReadSettings) -> Mapping[tuple[str, int], 
 
 def _surveyed(files: StoreFiles, old: OldQueues, settings: ReadSettings, kept: KeptKeys | None) -> Survey:
     """Read the log; once more if the topic, queue or queue offset of a record is wrong."""
-    survey = Survey(files, old, settings, kept=kept)
+    survey = Survey(files, old, settings.doing("reading"), kept=kept)
     survey.read()
     decided = _decided(files, survey, old, settings.choices)
     if len(decided.dropped) or len(decided.doubts) > len(survey.doubts):

@@ -167,7 +167,7 @@ def _written(
                     disk.remove(unfinished.path)
                 raise
             plan = planned.plan
-            new = write_store(plan, unfinished.path, copies, kept, comparing)
+            new = write_store(plan, unfinished.path, copies, kept, comparing, progress=settings.doing("copying").progress)
             warnings, account = prove(plan, new, unfinished.path, settings, comparing)
             start = answer_for(
                 new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True, counts=not account.is_whole

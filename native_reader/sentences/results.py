@@ -4,6 +4,21 @@ from __future__ import annotations
 
 RESULTS = {
     "warning": ("warning: {what}", "警告：{what}"),
+    "progress of": ("{what}: {progress}", "{what}：{progress}"),
+    "share read": ("{percent} %, {done} of {total}", "{percent} %，{done}，共 {total}"),
+    "share read and time": ("{percent} %, {done} of {total}, {left} left", "{percent} %，{done}，共 {total}，还需 {left}"),
+    "now reading": ("reading", "读取"),
+    "now checking": ("checking", "检查"),
+    "now copying": ("copying", "复制"),
+    "now comparing": ("comparing", "比较"),
+    "now saving": ("saving", "保存"),
+    "now counting": ("counting", "计数"),
+    "now checking a": ("checking a", "检查 a"),
+    "now checking b": ("checking b", "检查 b"),
+    "now listing": ("listing", "列出"),
+    "now queues": ("queues", "队列"),
+    "now segments": ("segments", "commitlog 文件"),
+    "now writing the summary": ("writing the summary", "写入摘要"),
     "further reason": ("  {reason}", "  {reason}"),
     "see": ("see {page}", "详见 {page}"),
     "little room": (

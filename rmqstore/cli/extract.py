@@ -33,7 +33,7 @@ def extract(asked: Asked, target: str | None, dry_run: bool, lang: str) -> int:
     topics = values.pop("topic", None)
     if topics is None:
         raise click.UsageError("An extract needs a topic: --topic NAME.", click.get_current_context())
-    reading = reading_of(asked, values, "An extract")
+    reading = reading_of(asked, values, "An extract", lang)
     with warnings_in(lang):
         done = asked.open().extract(target, topics, dry_run=dry_run, when_planned=planned_in(lang), language=lang, **reading)
         clear()

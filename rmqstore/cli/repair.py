@@ -67,7 +67,7 @@ CHOICES = (
 )
 def repair(asked: Asked, target: str | None, dry_run: bool, lang: str, **choices: Any) -> int:
     target = folder_of(asked, target, "repair")
-    reading = reading_of(asked, asked.values(), "A repair")
+    reading = reading_of(asked, asked.values(), "A repair", lang)
     with warnings_in(lang):
         store = asked.open()
         if not (dry_run or choices["link"]):
@@ -85,12 +85,12 @@ def folder_of(asked: Asked, target: str | None, command: str) -> str:
     return target
 
 
-def reading_of(asked: Asked, values: dict[str, Any], what: str) -> dict[str, Any]:
+def reading_of(asked: Asked, values: dict[str, Any], what: str, language: str = "en") -> dict[str, Any]:
     """How the store is read. `values`: the options that are not used yet."""
     rate = values.pop("max_read_rate", None)
     if values:
         raise click.UsageError(f"{what} takes no other options: --option {next(iter(values))}.")
-    return {"jobs": asked.jobs, "progress": bar("reading", "checking"), "max_read_rate": rate}
+    return {"jobs": asked.jobs, "progress": bar("reading", language=language), "max_read_rate": rate}
 
 
 def planned_in(language: str) -> Callable[[Repaired], None]:

@@ -52,7 +52,7 @@ def rescue(asked: Asked, target: str | None, output: str | None, lang: str) -> i
     if not is_again:
         note_room(store, target, "little room", lang)
     with warnings_in(lang) as warned:
-        how = {"jobs": asked.jobs, "progress": bar("saving", "checking"), "max_read_rate": rate}
+        how = {"jobs": asked.jobs, "progress": bar("saving", "checking", language=lang), "max_read_rate": rate}
         done = store.rescue(target, **how, language=lang, html=lambda page: [rescue_page(page, lang)])
         clear()
     if asked.as_json:

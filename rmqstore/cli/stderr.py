@@ -58,11 +58,13 @@ def clear() -> None:
         sys.stderr.flush()
 
 
-def bar(*labels: str) -> bool | Callable[[Progress], object]:
-    """For the engine's `progress`: a bar, if somebody can see it. `labels`: of reads that follow each other."""
-    from native_reader.scan.progress import Bar
+def bar(*labels: str, language: str = "en") -> bool | Callable[[Progress], object]:
+    """For the engine's `progress`: a bar, if somebody can see it, else a line a minute. `labels`: of reads that follow each other."""
+    from native_reader.scan.progress import Bar, Lines
 
-    return Bar(sys.stderr, *labels, stays=False) if is_terminal() else False
+    if sys.stderr is None:
+        return False
+    return Bar(sys.stderr, *labels, stays=False) if is_terminal() else Lines(sys.stderr, *labels, language=language)
 
 
 def text_in(record: logging.LogRecord, language: str) -> str:
