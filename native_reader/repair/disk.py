@@ -327,11 +327,6 @@ def size_of(path: str) -> int:
     return os.path.getsize(path)
 
 
-def written_at(path: str) -> int:
-    """When a file was written, in nanoseconds."""
-    return os.stat(path).st_mtime_ns
-
-
 def real_path(path: str) -> str:
     """The path without links."""
     return os.path.realpath(path)
