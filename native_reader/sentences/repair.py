@@ -283,8 +283,9 @@ REPAIR = {
     ),
     "result time": ("Time:", "时间："),
     "time of reading": (
-        "{time} at {rate} a second, as the plan read the log. How fast the disk writes was not measured",
-        "{time}，按制定计划时读取日志的速度（每秒 {rate}）。没有测量磁盘的写入速度",
+        "{time} if all of that is read at {rate} a second, as the plan read the log. Reads beside each other take less. How fast the disk "
+        "writes was not measured",
+        "如果全部按制定计划时读取日志的速度（每秒 {rate}）读取，需要 {time}；并行读取时更短。没有测量磁盘的写入速度",
     ),
     "result with links": ("With `--link`:", "使用 `--link`："),
     "with links": (
