@@ -495,6 +495,7 @@ class Store:
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
+        when_planned: Callable[[Repaired], object] | None = None,
         language: str = ENGLISH,
     ) -> Repaired:
         """Write a new store on which a broker runs, with every message that survived. The damaged store is only read.
@@ -516,6 +517,8 @@ class Store:
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.
+            when_planned: A function that is called before the new store is written, with what a dry run returns. An error of it ends the
+                repair.
             language: Of the page: `en` or `zh`.
 
         Returns:
@@ -538,7 +541,8 @@ class Store:
         settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         each = [other if isinstance(other, Store) else open(other) for other in others]
         settings = settings._replace(others=tuple(other._one("a source of what is lost") for other in each))
-        return repair(self._one("a repair"), path, settings, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
+        asked = one_of_words("language", language, LANGUAGES)
+        return repair(self._one("a repair"), path, settings, dry_run=dry_run, when_planned=when_planned, language=asked)
 
     def repair_refusal(self, language: str = ENGLISH, found: Diagnosis | None = None) -> str | None:
         """Say why `repair` would refuse this store, as far as it shows without its log; None if nothing does.
@@ -567,6 +571,7 @@ class Store:
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
+        when_planned: Callable[[Repaired], object] | None = None,
         language: str = ENGLISH,
     ) -> Repaired:
         """Write a new store with the messages of some topics, for a broker elsewhere. This one is only read.
@@ -581,6 +586,7 @@ class Store:
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read.
+            when_planned: As for `repair`.
             language: As for `repair`.
 
         Returns:
@@ -600,7 +606,8 @@ class Store:
 
         choices = Choices(topics=tuple(dict.fromkeys(texts("topic", topic))))
         settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
-        return repair(self._one("an extract"), path, settings, dry_run=dry_run, language=one_of_words("language", language, LANGUAGES))
+        asked = one_of_words("language", language, LANGUAGES)
+        return repair(self._one("an extract"), path, settings, dry_run=dry_run, when_planned=when_planned, language=asked)
 
     def summarize(self, /, path: LocalPath, *, progress: Watch = False, max_read_rate: int | str | None = None) -> Summarized:
         """Write a summary of all full segments to a folder outside the store, for those who ask more than once: `messages(summary=path)`.

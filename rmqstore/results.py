@@ -9,6 +9,7 @@ from native_reader import Lost, Repaired, Rescued, Verification
 from native_reader.lost.keys import NOT_SEEN, POSSIBLY_LOST
 from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.start import NO, Start, question, said_of
+from native_reader.text import size_of
 
 _MOST_TOPICS = 10
 
@@ -57,6 +58,15 @@ def said_of_lost(done: Lost) -> Iterator[Said]:
         if NOT_SEEN in done.keys:
             yield say("end", what=Said("keys unseen"))
     yield say("lost written" if done.topics else "lost nothing written", topics=len(done.topics), folder=done.path)
+
+
+def said_of_plan(done: Repaired) -> Iterator[Said]:
+    """What a repair needs, before it writes."""
+    if (needs := done.needs) is not None:
+        sizes = {"room": size_of(needs.room), "free": size_of(needs.free)}
+        yield say("planned", work=needs.work(done.plan.bytes_to_write), **sizes)
+        if (time := needs.time()) is not None:
+            yield time
 
 
 def said_of_repair(done: Repaired) -> Iterator[Said]:

@@ -39,7 +39,7 @@ from native_reader.predicate.sql import moment_zone
 from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import Report
 from native_reader.scan.progress import Meter, PartMeter, Watch
-from native_reader.scan.read import Reading, Shared
+from native_reader.scan.read import Reading, Shared, tell_again
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 
@@ -125,6 +125,8 @@ class _Export:
         """Do the tasks that are left, then write the account."""
         manifest = self._manifest()
         records = self._settled(manifest)
+        for each in () if self._projection.has_damage_rows else records.values():
+            tell_again(each.report)
         left = {task: splits for task, splits in enumerate(manifest.tasks) if task not in records}
         work = {task: sum(split.work for split in splits) for task, splits in left.items()}
         with Meter(progress, sum(work.values())) as meter:

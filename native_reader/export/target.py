@@ -75,6 +75,10 @@ class Target:
         """The names in the folder, without that of the temporary files."""
         return [name for name in os.listdir(self.path) if name != _WRITING]
 
+    def names_in(self, folder: str) -> list[str]:
+        """The names in a folder of this one; none if it is not there."""
+        return os.listdir(self._at(folder)) if os.path.isdir(self._at(folder)) else []
+
     def size(self, name: str) -> int | None:
         """The size of a file; None if there is none."""
         try:

@@ -69,7 +69,7 @@ def checked(files: StoreFiles, settings: ReadSettings) -> Checked:
     table = TableScan(TABLES["findings"], (files,), MessageOptions(max_read_rate=settings.max_read_rate)).of_table(
         with_account(accounts.append)
     )
-    for batch in table.to_batches(settings.jobs, settings.progress):
+    for batch in table.to_batches(settings.jobs, settings.doing("checking").progress):
         findings += (row for row in batch.to_pylist() if row["severity"] != NOTE)
     (account,) = accounts
     if topics := settings.choices.topics:

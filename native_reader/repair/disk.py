@@ -17,6 +17,8 @@ _AT_ONCE = 64 << 20
 _PIECE = 4 << 20
 _NOT_SUPPORTED = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 """`copy_file_range` between two file systems of different kinds, or with an old kernel."""
+_CLONE = 0x40049409
+"""FICLONE of Linux."""
 _NO_MORE_DATA = errno.ENXIO
 _ZEROS = bytes(1 << 20)
 
@@ -180,6 +182,18 @@ def is_beside(file: str, path: str) -> bool:
     return os.stat(file).st_dev == os.stat(_existing(path)).st_dev
 
 
+def shares_blocks(file: str, path: str) -> bool | None:
+    """Whether a copy of a file shares its blocks where a path will be; None if that cannot be tried. What is made for it has no name."""
+    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        return None
+    try:
+        with open(file, "rb", buffering=0) as source, unnamed(path) as copy:
+            fcntl.ioctl(copy.fileno(), _CLONE, source.fileno())
+    except OSError as error:
+        return False if error.errno in _NOT_SUPPORTED else None
+    return True
+
+
 def unnamed(path: str) -> BinaryIO:
     """A file without a name, on the disk where a path will be. It takes no room once it is closed."""
     return tempfile.TemporaryFile(buffering=0, dir=_existing(os.path.dirname(os.path.abspath(path))))
@@ -311,11 +325,6 @@ def text_of(path: str) -> str:
 def size_of(path: str) -> int:
     """How many bytes a file has."""
     return os.path.getsize(path)
-
-
-def written_at(path: str) -> int:
-    """When a file was written, in nanoseconds."""
-    return os.stat(path).st_mtime_ns
 
 
 def real_path(path: str) -> str:

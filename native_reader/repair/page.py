@@ -12,6 +12,7 @@ from native_reader.account.states import STATES, Mark, why
 from native_reader.broker.config_files import without
 from native_reader.layout.kinds import OP_TOPIC, kind_of_topic
 from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
+from native_reader.repair.needs import Needs
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
 from native_reader.repair.settings import NOT_MADE
@@ -31,10 +32,17 @@ _OF_BROKERS = "CID_RMQ_SYS_"
 """Groups of a broker itself, which reads with them the topics of transactions."""
 
 
-def facts_of(plan: RepairPlan, warnings: Sequence[str] = (), start: Start | None = None, account: Account | None = None) -> dict[str, Any]:
-    """The content of `repair.json`. `start` and `account`: of the new store."""
+def facts_of(
+    plan: RepairPlan,
+    warnings: Sequence[str] = (),
+    start: Start | None = None,
+    account: Account | None = None,
+    needs: Needs | None = None,
+) -> dict[str, Any]:
+    """The content of `repair.json`. `start` and `account`: of the new store; `needs`: only of a plan."""
     return {
         "store": plan.files.uri,
+        "needs": None if needs is None else needs.to_dict(),
         "messages": plan.messages,
         "start": plan.start.to_dict(),
         "start_of_new": None if start is None else start.to_dict(),
@@ -144,9 +152,13 @@ def page_of(
     start: Start | None = None,
     account: Account | None = None,
     *,
+    needs: Needs | None = None,
     has_lost: bool = False,
 ) -> Document:
-    """What the page says. Without `path`, only the plan was made. `has_lost`: whether a folder has what each team lost."""
+    """What the page says. Without `path`, only the plan was made: the page begins with what it `needs`.
+
+    `has_lost`: whether a folder has what each team lost.
+    """
     is_repair = plan.moved is None
     facts = facts_of(plan)
     steps = [Said(each) for each in (_first(plan), *_STEPS[is_repair])]
@@ -165,10 +177,27 @@ def page_of(
         [
             *paragraph("damaged store" if is_repair else "store", uri=plan.files.uri),
             *paragraph("page planned" if path is None else "new store here"),
+            *([] if needs is None else [Results(list(_needed(needs, plan)))]),
             Results([*(_survived(plan) if is_repair else _copied(plan)), *_result(plan), *_of_new(plan, start, account)]),
         ],
         [Section(Said(f"title {name}"), blocks) for name, blocks in sections.items()],
     )
+
+
+def _needed(needs: Needs, plan: RepairPlan) -> Iterator[Result]:
+    """What the repair needs, and what it would need with links, shared blocks or another disk."""
+    yield result("needs", say("end", what=needs.work(plan.bytes_to_write)))
+    yield result("room", say("room", room=size_of(needs.room), free=size_of(needs.free)))
+    if (time := needs.time()) is not None:
+        yield result("time", say("end", what=time))
+    if plan.moved is not None:
+        return
+    if needs.linked is not None:
+        yield result("with links", say("with links", room=size_of(needs.linked)))
+    shared = "sharing" if needs.shares else "not sharing" if needs.shares is False else "sharing unknown"
+    yield result("with shared blocks", say(shared, room=size_of(needs.made)))
+    if needs.is_beside:
+        yield result("second disk", say("second disk", room=size_of(needs.copied + needs.made)))
 
 
 def _survived(plan: RepairPlan) -> Iterator[Result]:

@@ -46,6 +46,7 @@ from native_reader.sentences import Said, say
 from native_reader.sides.index import index_files
 from native_reader.sides.queues import QueueFile
 from native_reader.start import Start, answer_for
+from native_reader.storage.filled import SCHEME as FILLED
 from native_reader.storage.filled import own_uri
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
@@ -235,9 +236,17 @@ class RepairPlan:
         return not any(self.shape.sources[base].uri.startswith(f"{store}/") for store in others)
 
     def links_file(self, queue: NewQueue, file: QueueFile) -> bool:
-        """Whether a file of a queue is a link: a broker goes on in the last one, or, with old records after the log's end, before it."""
-        is_full = file.units == self.units and file.base + file.units < queue.stop
-        return self.choices.link and self.moved is None and not self.has_stale and is_full
+        """Whether a file of a queue is a link: nothing changes it, and a broker goes on in a later one.
+
+        With old records after the log's end, it goes on before the last one.
+        """
+        if not self.choices.link or self.moved is not None or self.has_stale:
+            return False
+        end = file.base + file.units
+        is_changed = (
+            queue.survivors.replaced[file.base // self.units] or ((queue.lost["slot"] >= file.base) & (queue.lost["slot"] < end)).any()
+        )
+        return file.units == self.units and end < queue.stop and not is_changed
 
     @property
     def bytes_to_write(self) -> int:
@@ -249,7 +258,12 @@ class RepairPlan:
 
     @property
     def bytes_needed(self) -> int:
-        """How much of them needs room on the disk: holes of files stay holes."""
+        """How much room they need on the disk."""
+        return self.bytes_copied + self.bytes_made
+
+    @property
+    def bytes_copied(self) -> int:
+        """How many bytes are copied as they are: holes of files stay holes, and links take no room."""
         queues = [
             file.uri
             for queue in self.queues()
@@ -260,9 +274,18 @@ class RepairPlan:
         segments = [each.uri for base, each in self.shape.sources.items() if not self.links(base)]
         own = (own_uri(uri) for uri in (*segments, *queues))
         copied = sum(disk.data_bytes(local_path(uri)) for uri in own if uri is not None)
-        copied += 0 if self.moved is None else int(self.moved.sizes.sum())
+        return copied + (0 if self.moved is None else int(self.moved.sizes.sum()))
+
+    @property
+    def bytes_made(self) -> int:
+        """About how many others are written: a new index takes as much as the old one."""
         entries = self.messages + self.placeholders if self.changes else 0
-        return copied + self.filled_bytes + entries * QUEUE_ENTRY.itemsize + sum(file.size for file in index_files(self.files.index))
+        taken = () if self.filled is None else self.filled.ranges
+        bases = {start // self.shape.size * self.shape.size for start, _, _ in taken}
+        filled = {base for base in bases if base in self.shape.sources and self.shape.sources[base].uri.startswith(FILLED)}
+        from_others = sum(stop - start for start, stop, _ in taken if start // self.shape.size * self.shape.size in filled)
+        of_index = sum(disk.data_bytes(local_path(file.uri)) for file in index_files(self.files.index))
+        return self.filled_bytes + from_others + entries * QUEUE_ENTRY.itemsize + of_index
 
     @property
     def end(self) -> int:
@@ -385,7 +408,7 @@ def _chosen(old: OldQueues, settings: ReadSettings) -> Mapping[tuple[str, int], 
 
 def _surveyed(files: StoreFiles, old: OldQueues, settings: ReadSettings, kept: KeptKeys | None) -> Survey:
     """Read the log; once more if the topic, queue or queue offset of a record is wrong."""
-    survey = Survey(files, old, settings, kept=kept)
+    survey = Survey(files, old, settings.doing("reading"), kept=kept)
     survey.read()
     decided = _decided(files, survey, old, settings.choices)
     if kept is not None and any(change.field in INDEXED for change in decided.changes.values()):

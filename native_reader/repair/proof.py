@@ -98,8 +98,9 @@ _COMPARED = (
 
 def compare_moved(plan: RepairPlan, moved: Moved, new: StoreFiles, place: str, settings: ReadSettings) -> None:
     """Raise an error unless all records are in the new store, in their order, and nothing else but placeholders is."""
-    before = settings.scan(plan.files, _COMPARED, topic=list(plan.choices.topics)).to_batches(settings.jobs, settings.progress)
-    after = settings.scan(new, _COMPARED).to_batches(settings.jobs, settings.progress)
+    scan = settings.scan(plan.files, _COMPARED, topic=list(plan.choices.topics))
+    before = scan.to_batches(settings.jobs, settings.doing("comparing").progress)
+    after = settings.scan(new, _COMPARED).to_batches(settings.jobs)
     old, copied = moved.records
     count = 0
     for one, other in _aligned(_at(before, old), _at(after, copied)):

@@ -14,7 +14,7 @@ from native_reader.layout.record import Records as RecordParts
 from native_reader.lazy import Scan
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.plan.ways import SCAN
-from native_reader.scan.progress import Watch
+from native_reader.scan.progress import Bar, Watch
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
@@ -54,6 +54,10 @@ class ReadSettings(NamedTuple):
         """To read all whole messages that the repair keeps, apart from those that it doubts. `more`: other options."""
         settings: dict[str, Any] = {**LENIENT, "verify_crc": self.choices.crc == "drop", "max_read_rate": self.max_read_rate}
         return MessageOptions(columns=columns, access=SCAN, **settings, **more)
+
+    def doing(self, label: str) -> ReadSettings:
+        """The same, and a bar says what is read from now on."""
+        return self._replace(progress=self.progress.label(label)) if isinstance(self.progress, Bar) else self
 
     def scan(self, files: StoreFiles, columns: Sequence[str], **more: Any) -> Scan:
         """These columns of those messages. `more`: other options."""

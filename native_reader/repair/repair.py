@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any
 
 import pyarrow.compute as pc
@@ -24,6 +25,7 @@ from native_reader.repair.copies import Copies
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.moved import moved_plan
 from native_reader.repair.named import rightly_named
+from native_reader.repair.needs import Needs, needs_of
 from native_reader.repair.page import facts_of, page_of
 from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
@@ -37,7 +39,6 @@ from native_reader.sentences import ENGLISH, Said
 from native_reader.start import BUT, YES, Start, answer_for
 from native_reader.storage.local import LocalPath, local_path
 from native_reader.storage.store import UNFINISHED, StoreFiles
-from native_reader.text import size_of
 
 _log = logging.getLogger("native_reader")
 
@@ -52,6 +53,7 @@ class Repaired:
         warnings: What the check of the new store says about files that were copied as they are; of a plan, that of the damaged one.
         start: Whether a broker may be started on the new store; None if only the plan was made.
         account: In which states the messages of the new store are, placeholders among them; None if only the plan was made.
+        needs: Which bytes a repair reads and writes, how much room it needs, and how long it takes; None once the new store was written.
 
     Examples:
         >>> repaired = rmqstore.open("damaged").repair("repaired")
@@ -70,6 +72,7 @@ class Repaired:
     account: Account | None = None
     has_lost: bool = field(default=False, repr=False)
     """Whether the folder `lost` has what each team lost."""
+    needs: Needs | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -93,14 +96,27 @@ class Repaired:
         Args:
             language: `en` or `zh`.
         """
-        yield from lines_of(page_of(self.plan, self.path, self.said, self.start, self.account, has_lost=self.has_lost), language)
+        page = page_of(self.plan, self.path, self.said, self.start, self.account, needs=self.needs, has_lost=self.has_lost)
+        yield from lines_of(page, language)
 
     def to_dict(self) -> dict[str, Any]:
         """Build the content of `repair.json`."""
-        return facts_of(self.plan, self.warnings, self.start, self.account)
+        return facts_of(self.plan, self.warnings, self.start, self.account, self.needs)
 
 
-def repair(files: StoreFiles, path: LocalPath, settings: ReadSettings, *, dry_run: bool = False, language: str = ENGLISH) -> Repaired:
+When = Callable[[Repaired], object]
+"""Gets what a dry run returns."""
+
+
+def repair(
+    files: StoreFiles,
+    path: LocalPath,
+    settings: ReadSettings,
+    *,
+    dry_run: bool = False,
+    when_planned: When | None = None,
+    language: str = ENGLISH,
+) -> Repaired:
     """Write a new store to the folder `path`. `Store.repair` says more."""
     files = rightly_named(files)
     folder = Target(path, (files,))
@@ -115,13 +131,15 @@ def repair(files: StoreFiles, path: LocalPath, settings: ReadSettings, *, dry_ru
     note = note_of(files, settings)
     refuse_left(unfinished.path, note)
     if dry_run:
+        begun = monotonic()
         plan = _plan(files, settings)
-        _refuse_without_room(plan, path=folder.path, free=disk.free_bytes(place))
-        return Repaired(plan, None, *_warnings(plan.copied, plan))
+        needs = needs_of(plan, place, free=disk.free_bytes(place), took=monotonic() - begun)
+        needs.check(folder.path, files.uri)
+        return Repaired(plan, None, *_warnings(plan.copied, plan), needs=needs)
     with KeptKeys(unfinished.path, with_tags=indexes_tags(files)) as kept, unfinished:
         _refuse_contents(place, unfinished.path)
         refuse_left(unfinished.path, note)
-        return _written(files, unfinished, folder.path, settings, kept, note=note, language=language)
+        return _written(files, unfinished, folder.path, settings, kept, note=note, when_planned=when_planned, language=language)
 
 
 def _refuse_links(files: StoreFiles, folder: str) -> None:
@@ -132,21 +150,25 @@ def _refuse_links(files: StoreFiles, folder: str) -> None:
 
 
 def _written(
-    files: StoreFiles, unfinished: Target, path: str, settings: ReadSettings, kept: KeptKeys, *, note: str, language: str
-) -> Repaired:
+    files: StoreFiles, unfinished: Target, path: str, settings: ReadSettings, kept: KeptKeys,
+    *, note: str, when_planned: When | None, language: str,
+) -> Repaired:  # fmt: skip
     """Plan the new store, write it, and give it its place."""
     try:
         is_continued = take_over(unfinished, note, with_segments=not settings.choices.topics)
         with Comparing(settings.jobs) as comparing, disk.Background() as background:
             copies = Copies(background, disk.path_in(unfinished.path, LOG))
             try:
-                plan = _planned(files, path, settings, kept, copies)
+                planned = _planned(files, path, settings, kept, copies)
+                if when_planned is not None:
+                    when_planned(planned)
             except BaseException as error:
                 background.stop()
                 if isinstance(error, StoreError) and not is_continued:  # nothing is left of what is refused
                     disk.remove(unfinished.path)
                 raise
-            new = write_store(plan, unfinished.path, copies, kept, comparing)
+            plan = planned.plan
+            new = write_store(plan, unfinished.path, copies, kept, comparing, progress=settings.doing("copying").progress)
             warnings, account = prove(plan, new, unfinished.path, settings, comparing)
             start = answer_for(
                 new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True, counts=not account.is_whole
@@ -183,21 +205,18 @@ def _write_lost(folder: Target, plan: RepairPlan, settings: ReadSettings) -> boo
     return True
 
 
-def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKeys, copies: Copies) -> RepairPlan:
+def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKeys, copies: Copies) -> Repaired:
     """The plan, while segments are copied. The disk must have room for it."""
     place = disk.real_path(path)
     if not (settings.choices.topics or settings.others or settings.choices.link):  # else not all segments are copied as they are
         copies.begin(files)
     plan = _plan(files, settings, kept)
-    if plan.bytes_needed > disk.free_bytes(place) + copies.bytes():
+    needs = needs_of(plan, place, free=disk.free_bytes(place) + copies.bytes(), took=None)
+    if needs.room > needs.free:
         kept.forget()
-    _refuse_without_room(plan, path=path, free=disk.free_bytes(place) + copies.bytes())
-    return plan
-
-
-def _refuse_without_room(plan: RepairPlan, *, path: str, free: int) -> None:
-    if plan.bytes_needed > free:
-        raise refusal("no space", path=path, free=size_of(free), needed=size_of(plan.bytes_needed))
+        needs = replace(needs, free=disk.free_bytes(place) + copies.bytes())
+    needs.check(path, files.uri)
+    return Repaired(plan, None, *_warnings(plan.copied, plan), needs=needs)
 
 
 def _plan(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = None) -> RepairPlan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +76,7 @@ def _checksum(files: StoreFiles, start: int, end: int) -> int | None:
     return None if is_broken else crc_of(body)
 
 
+_LEAST_SECONDS = 1.0
 _MOST_RUNS = 1 << 20
 _MOST_WANTED = 1 << 22
 """Entries that are in memory, about 120 MB. If queues lack more, they are found again while they are written."""
@@ -186,9 +188,11 @@ class Survey:
         self.first_time = self.last_time = 0
         self.end = files.min_offset
         """The end of the last whole record."""
+        self._seconds = 0.0
 
     def read(self) -> None:
         """Read the log."""
+        begun = monotonic()
         for batch in self.reader.batches():
             records = self._chosen(self._changed(batch.but(np.isin(batch.offset, self._dropped))))
             records = records.but(self._is_lost_by_itself(records))
@@ -196,8 +200,14 @@ class Survey:
             is_doubtful = np.zeros(len(order), np.bool_)
             is_doubtful[order] = self._doubtful(records.where(order))
             self._cover(records.but(is_doubtful))
+        self._seconds = monotonic() - begun
         if not self.messages:
             raise refusal("no record", store=self._files.uri)
+
+    @property
+    def rate(self) -> float | None:
+        """How many bytes a second were read; None if that took too short a time to tell."""
+        return self.reader.run.report.bytes_read / self._seconds if self._seconds >= _LEAST_SECONDS else None
 
     @property
     def changes(self) -> Mapping[int, Change]:

@@ -6,29 +6,16 @@ Only segments are used. Each is compared with the old one, byte by byte, before 
 from __future__ import annotations
 
 import json
-from hashlib import sha256
 
 from native_reader.export.target import Target
 from native_reader.repair import disk
 from native_reader.repair.records import ReadSettings
 from native_reader.repair.refusals import refusal
-from native_reader.storage.local import local_path
 from native_reader.storage.store import StoreFiles, is_segment_name
+from native_reader.storage.unchanged import state_of
 
 LOG, NOTE = "commitlog", "repairing.json"
 """NOTE: the file that says whose repair it is. It is the first, and the last that is removed."""
-
-
-def state_of(files: StoreFiles) -> str:
-    """A digest of the names, sizes and times of a store's files."""
-    directories = {each.directory for each in files.segments}
-    folders = {files.uri, *directories, *files.queue_directories, files.index, files.config}
-    found = set[tuple[str, int, int]]()
-    for folder in (local_path(uri) for uri in folders if uri is not None and uri.startswith("file://")):
-        for name, size in disk.files_below(folder):
-            path = disk.path_in(folder, name)
-            found.add((path, size, disk.written_at(path)))
-    return sha256(repr(sorted(found)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def note_of(files: StoreFiles, settings: ReadSettings) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from native_reader.repair.plan import NewQueue, RepairPlan
 from native_reader.repair.refused import CONTROLLER
 from native_reader.repair.settings import copy_settings
 from native_reader.repair.unfinished import LOG, NOTE
+from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.sides.queues import QueueFile
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
@@ -43,39 +45,56 @@ LOST = "lost"
 _MADE = (LOST, LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", NOTE, *PAGES[False], *PAGES[True])
 """Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
 _AT_ONCE = 1 << 20
+_LOOK = 0.2
+"""Seconds between two reports."""
 
 
-def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, comparing: Comparing) -> StoreFiles:
+def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, comparing: Comparing, *, progress: Watch) -> StoreFiles:
     """Write everything to a folder, and return the store in it. It may still be on its way to the disk. `kept`: of the plan."""
-    background = copies.background
     segments = list(_write_log(plan, copies, comparing))
-    queues = background.write(_write_queues, plan, disk.path_in(folder, QUEUES))
-    if plan.moved is None:
-        _copy_rest(plan, folder)
-    else:
-        write_settings(plan, disk.path_in(folder, CONFIG))
-    indexed = _write_index(plan, _written(segments), disk.path_in(folder, INDEX), kept)
-    queues.result()
-    for each in (QUEUES, INDEX):
-        background.flush(disk.path_in(folder, each))
-    _write_checkpoint(plan, folder, indexed)
-    for _ in _written(segments):
-        pass
+    with Meter(progress, sum(segment.work for segment in segments)) as meter:
+        parts = [meter.part(segment.work) for segment in segments]
+        _write_all(plan, folder, copies, kept, lambda: _written(segments, parts, meter.look))
     copies.remove_others()
     (new,) = find_stores([folder], StorePaths())
     return replace(new, reserved_hours=plan.files.reserved_hours)
 
 
-def _write_log(plan: RepairPlan, copies: Copies, comparing: Comparing) -> Iterator[tuple[str, Future[None]]]:
-    """Begin to write each segment. Yields its path, and what ends when it is written."""
+def _write_all(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, written: Callable[[], Iterator[Segment]]) -> None:
+    background = copies.background
+    queues = background.write(_write_queues, plan, disk.path_in(folder, QUEUES))
+    if plan.moved is None:
+        _copy_rest(plan, folder)
+    else:
+        write_settings(plan, disk.path_in(folder, CONFIG))
+    indexed = _write_index(plan, written(), disk.path_in(folder, INDEX), kept)
+    for _ in written():
+        pass
+    queues.result()
+    for each in (QUEUES, INDEX):
+        background.flush(disk.path_in(folder, each))
+    _write_checkpoint(plan, folder, indexed)
+
+
+class _Writing(NamedTuple):
+    """A segment that is being written: its path, and what ends then. `work`: about how many bytes that are."""
+
+    path: str
+    future: Future[None]
+    work: int
+
+
+def _write_log(plan: RepairPlan, copies: Copies, comparing: Comparing) -> Iterator[_Writing]:
+    """Begin to write each segment."""
     for base in plan.shape.bases:
         path = copies.path(base)
         if plan.moved is not None:
-            yield path, copies.background.write(_write_moved, plan, plan.moved, path, base)
+            yield _Writing(path, copies.background.write(_write_moved, plan, plan.moved, path, base), plan.shape.size)
             continue
         holes = [hole for hole in plan.shape.holes if base <= hole.start < base + plan.shape.size]
         if base in plan.shape.sources or holes:  # else a segment after the end, which only some stores have
-            yield path, copies.background.write(_write_segment, plan, copies, base, holes, comparing)
+            work = 0 if plan.links(base) else plan.shape.size
+            yield _Writing(path, copies.background.write(_write_segment, plan, copies, base, holes, comparing), work)
 
 
 def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole], comparing: Comparing) -> str:
@@ -119,11 +138,14 @@ def _take(uri: str, path: str, size: int) -> None:
                 disk.put(file, at, content)
 
 
-def _written(segments: Iterable[tuple[str, Future[None]]]) -> Iterator[Segment]:
+def _written(segments: Iterable[_Writing], parts: Iterable[PartMeter], meanwhile: Callable[[], None]) -> Iterator[Segment]:
     """Each segment as soon as it can be read."""
-    for path, writing in segments:
-        writing.result()
-        uri = uri_of(path)
+    for segment, part in zip(segments, parts, strict=True):
+        while not wait([segment.future], _LOOK).done:
+            meanwhile()
+        segment.future.result()
+        part.end(0)
+        uri = uri_of(segment.path)
         entry = storage_of(uri).entry(uri)
         if entry is not None:
             yield Segment(int(entry.name), entry.size, uri, entry.identity)

@@ -24,6 +24,7 @@ from native_reader.markdown import Document, lines_of
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.plan.keys import at_offsets
 from native_reader.records.damages import CHECKSUM, Damages
+from native_reader.rescue.kept import FOLDER, KeptParts
 from native_reader.rescue.page import MOST, RescueFacts, page_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
 from native_reader.scan.progress import Watch
@@ -42,7 +43,7 @@ LOST = "lost"
 """The folder for the owners of topics, if messages are lost."""
 HTML_PAGE = "rescue.html"
 """Only the command writes it; a rescue without it removes the one that is there, because it would describe an earlier run."""
-_MADE = {MESSAGES, DOUBTFUL, PAGE, HTML_PAGE, QUEUES, FINDINGS, ACCOUNT, LOST}
+_MADE = {MESSAGES, DOUBTFUL, PAGE, HTML_PAGE, QUEUES, FINDINGS, ACCOUNT, LOST, FOLDER}
 Write = Callable[[Document], Iterable[str]]
 """Writes the lines of a page."""
 _LEFT_OUT = ("stored_body", "body_text", "corrupt_record", "corrupt_reason")
@@ -106,8 +107,10 @@ def rescue(
             if others := set(folder.other_names()) - _MADE:
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
-            found = _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warned, reserved_hours=reserved_hours)
+            kept, running = KeptParts(folder, files), {"jobs": jobs, "progress": progress}
+            found = _rescue(files, folder, reading, running, warned, kept=kept, reserved_hours=reserved_hours)
             _write_pages(folder, page_of(found), language, html)
+            kept.remove()
             folder.remove_temporary_folder()
             return _result(folder, found)
     except OSError as error:
@@ -117,7 +120,14 @@ def rescue(
 
 
 def _rescue(
-    files: StoreFiles, folder: Target, reading: dict[str, Any], running: dict[str, Any], warned: Warned, *, reserved_hours: int
+    files: StoreFiles,
+    folder: Target,
+    reading: dict[str, Any],
+    running: dict[str, Any],
+    warned: Warned,
+    *,
+    kept: KeptParts,
+    reserved_hours: int,
 ) -> RescueFacts:
     diagnosis = diagnose(files, {"ignore_missing_files": True, **reading}, None)  # asked at the end, when all damage is known
     lenient = {**LENIENT, "ignore_missing_files": True, "verify_crc": True}
@@ -126,7 +136,7 @@ def _rescue(
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
     doubtful = _export_doubtful(folder, named.files, exported, {**lenient, **reading, "verify_crc": False}, running)
     checked, accounts = FirstFindings(MOST), list[Account]()
-    check = _table(files, "findings", reading).of_table(with_account(accounts.append))
+    check = _table(files, "findings", reading).of_table(kept.of(with_account(accounts.append)))
     folder.write_text(FINDINGS, _finding_lines(check.to_batches(**running), checked))
     account = accounts[0] if accounts else None
     folder.write_text(ACCOUNT, _json_lines([] if account is None else account.table.to_batches(_ROWS)))

@@ -1,4 +1,4 @@
-"""The progress of a read: drawn as a bar on a terminal, or passed to a function."""
+"""The progress of a read: drawn as a bar on a terminal, written as a line a minute elsewhere, or passed to a function."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from types import TracebackType
 from typing import NamedTuple, Self, TextIO
 
 from native_reader.errors import OptionError, shown
+from native_reader.sentences import ENGLISH, Said, say
 from native_reader.text import duration_of, size_of
 
 _EVERY = 0.2
 """Seconds between two reports."""
 _QUIET = 1.0
 """Seconds after which a bar appears: shorter reads need none."""
+_MINUTE = 60.0
 _WIDTH = 20
 _CLEAR = "\r\x1b[K"
 """Removes the line of a terminal."""
@@ -138,10 +140,18 @@ class Bar:
         self._last: Progress | None = None
         self._drawn = False
 
+    def label(self, label: str) -> Self:
+        """What is read from now on."""
+        self._labels = [label]
+        return self
+
     def __call__(self, progress: Progress) -> None:
         last, self._last = self._last, progress
         if last is not None and (progress.total != last.total or progress.seconds < last.seconds) and len(self._labels) > 1:
             del self._labels[0]
+        self._show(progress)
+
+    def _show(self, progress: Progress) -> None:
         if self._drawn or progress.seconds >= _QUIET:
             self._drawn = True
             self._stream.write(f"{_CLEAR}{line_of(self._labels[0], progress)}")
@@ -152,6 +162,33 @@ class Bar:
         if self._drawn:
             self._stream.write("\n" if self._stays else _CLEAR)
             self._stream.flush()
+
+
+class Lines(Bar):
+    """Writes a line a minute, also over reads that follow each other: for a log, where nobody sees a bar."""
+
+    def __init__(self, stream: TextIO, *labels: str, language: str = ENGLISH, clock: Callable[[], float] = monotonic) -> None:
+        super().__init__(stream, *labels)
+        self._language, self._clock = language, clock
+        self._written = clock()
+
+    def _show(self, progress: Progress) -> None:
+        now = self._clock()
+        if now - self._written >= _MINUTE:
+            self._written = now
+            self._stream.write(f"{said_of(self._labels[0], progress).text(self._language)}\n")
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Each line stays."""
+
+
+def said_of(label: str, progress: Progress) -> Said:
+    """The same as a sentence."""
+    sizes: dict[str, int | str] = {"percent": int(progress.share * 100), "done": size_of(progress.done), "total": size_of(progress.total)}
+    left = progress.seconds_left
+    said = say("share read", **sizes) if left is None else say("share read and time", **sizes, left=duration_of(left))
+    return say("progress of", what=Said(f"now {label}"), progress=said) if label else said
 
 
 def line_of(label: str, progress: Progress) -> str:

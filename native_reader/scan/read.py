@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -122,8 +123,8 @@ class Reading:
             if self._projection.fail_on_data_loss and not (self._projection.ignore_missing_files and error.is_file_gone):
                 raise
             _log.warning("%s. The read continues without it", error)
-        if (unlogged := self._ranges - _LOGGED) > 0 and not self._projection.has_damage_rows:
-            _warn(say("skipped more", segment=self._split.segment.uri, ranges=unlogged))
+        if not self._projection.has_damage_rows:
+            _tell_of_more(self._split.segment.uri, self._ranges)
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         split, projection = self._split, self._projection
@@ -265,9 +266,7 @@ class Reading:
         if not len(damages):
             return
         if not self._projection.has_damage_rows:
-            for damage in damages[: max(0, _LOGGED - self._ranges)]:
-                size = damage.end - damage.start
-                _warn(say("skipped", segment=damage.segment, bytes=size, offset=damage.start, what=damage.said))
+            _tell(damages[: max(0, _LOGGED - self._ranges)])
         self._ranges += len(damages)
         self._damage.append(damages)
         if len(self._damage) > _PIECES:
@@ -359,6 +358,24 @@ class Reading:
         read = 0 if self._window is None else self._window.bytes_read
         scanned = (f"{segment.uri}: {walk.why}",) if isinstance(walk, NarrowedRead) and walk.why is not None else ()
         return Report((account,), Damages.joined(self._damage), self._rows, read, scanned)
+
+
+def tell_again(report: Report) -> None:
+    """Warn of what an earlier run skipped, as when it was read."""
+    for segment, found in groupby(report.damage, lambda each: each.segment):
+        damages = list(found)
+        _tell(damages[:_LOGGED])
+        _tell_of_more(segment, len(damages))
+
+
+def _tell(damages: Iterable[Damage]) -> None:
+    for each in damages:
+        _warn(say("skipped", segment=each.segment, bytes=each.end - each.start, offset=each.start, what=each.said))
+
+
+def _tell_of_more(segment: str, ranges: int) -> None:
+    if ranges > _LOGGED:
+        _warn(say("skipped more", segment=segment, ranges=ranges - _LOGGED))
 
 
 def _warn(loss: Said) -> None:

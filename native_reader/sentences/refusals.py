@@ -178,8 +178,14 @@ REFUSALS = {
         "{path} 不为空：其中有 {name}。请选择新的或空的目录",
     ),
     "refused no space": (
-        "{path} has {free} free, and the new store needs {needed}. Choose a larger disk",
-        "{path} 剩余 {free}，而新的存储需要 {needed}。请选择更大的磁盘",
+        "{path} has {free} free, and the new store needs {needed}. Choose a folder on another disk",
+        "{path} 剩余 {free}，而新的存储需要 {needed}。请选择另一块磁盘上的目录",
+    ),
+    "refused no space without links": (
+        "{path} has {free} free, and the new store needs {needed}. Add --link (in Python, link=True): it then shares files with {store} "
+        "and needs {linked}. Or choose a folder on another disk",
+        "{path} 剩余 {free}，而新的存储需要 {needed}。请加上 --link（在 Python 中为 link=True），这样它与 {store} 共享文件，"
+        "只需要 {linked}。或选择另一块磁盘上的目录",
     ),
     "refused proof": (
         "the new store is not what it should be: {found}. It stays in {path} for a look; the source was not changed",

@@ -286,6 +286,45 @@ REPAIR = {
         ),
         "没有生成索引，因为没有文件说明索引文件的大小，因此无法按 key 查到旧消息。如需索引，修复时请指定 broker 的配置文件。",
     ),
+    "result needs": ("Needs:", "需要："),
+    "work": (
+        "{read} to read, {copied} to copy and {made} more to write, in files of {size}",
+        "读取 {read}，复制 {copied}，另写入 {made}，文件共 {size}",
+    ),
+    "result room": ("Room:", "空间："),
+    "room": (
+        "{room} on the disk of the new store, which has {free} free.",
+        "新的存储所在磁盘上需要 {room}，该磁盘剩余 {free}。",
+    ),
+    "result time": ("Time:", "时间："),
+    "time of reading": (
+        "{time} if all of that is read at {rate} a second, as the plan read the log. Reads beside each other take less. How fast the disk "
+        "writes was not measured",
+        "如果全部按制定计划时读取日志的速度（每秒 {rate}）读取，需要 {time}；并行读取时更短。没有测量磁盘的写入速度",
+    ),
+    "result with links": ("With `--link`:", "使用 `--link`："),
+    "with links": (
+        "{room} of room. Segments and full queue files that nothing changes are then shared with the damaged store.",
+        "需要 {room}。不改动的 commitlog 文件和写满的队列文件与损坏的存储共享。",
+    ),
+    "result with shared blocks": ("With reflinks:", "使用 reflink："),
+    "sharing": (
+        "{room} of room: this file system has them, and a copy takes no room until one of both is written to.",
+        "需要 {room}：该文件系统支持 reflink，副本在任何一方被写入之前不占空间。",
+    ),
+    "not sharing": (
+        "{room} of room, on a file system that has them: Btrfs, or XFS with `reflink=1`. This one does not.",
+        "需要 {room}，须为支持 reflink 的文件系统：Btrfs，或带 `reflink=1` 的 XFS。该文件系统不支持。",
+    ),
+    "sharing unknown": (
+        "{room} of room, if the file system has them. That could not be tried in the folder of the new store.",
+        "如果文件系统支持，则需要 {room}。无法在新的存储所在目录中测试。",
+    ),
+    "result second disk": ("On a second disk:", "使用第二块磁盘："),
+    "second disk": (
+        "{room} of room there. One disk is then read while the other is written to.",
+        "在那块磁盘上需要 {room}。读取与写入分别使用两块磁盘。",
+    ),
     "result size": ("Size:", "大小："),
     "of data": ("{data} of data, in files of {size}.", "数据 {data}，文件共 {size}。"),
     # Tables

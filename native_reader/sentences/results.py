@@ -4,11 +4,35 @@ from __future__ import annotations
 
 RESULTS = {
     "warning": ("warning: {what}", "警告：{what}"),
+    "progress of": ("{what}: {progress}", "{what}：{progress}"),
+    "share read": ("{percent} %, {done} of {total}", "{percent} %，{done}，共 {total}"),
+    "share read and time": ("{percent} %, {done} of {total}, {left} left", "{percent} %，{done}，共 {total}，还需 {left}"),
+    "now reading": ("reading", "读取"),
+    "now checking": ("checking", "检查"),
+    "now copying": ("copying", "复制"),
+    "now comparing": ("comparing", "比较"),
+    "now saving": ("saving", "保存"),
+    "now counting": ("counting", "计数"),
+    "now checking a": ("checking a", "检查 a"),
+    "now checking b": ("checking b", "检查 b"),
+    "now listing": ("listing", "列出"),
+    "now queues": ("queues", "队列"),
+    "now segments": ("segments", "commitlog 文件"),
+    "now writing the summary": ("writing the summary", "写入摘要"),
     "further reason": ("  {reason}", "  {reason}"),
     "see": ("see {page}", "详见 {page}"),
     "little room": (
         "note: the log has {size}, but {folder} has only {free} free. Files are compressed, so it may fit",
         "提示：日志有 {size}，而 {folder} 只剩 {free}。文件会被压缩，因此可能放得下",
+    ),
+    "little room for copies": (
+        "note: the log has {size}, but {folder} has only {free} free. The repair is refused if the plan shows that it needs more. "
+        "With --link, files that do not change take no room",
+        "提示：日志有 {size}，而 {folder} 只剩 {free}。如果计划表明需要更多空间，修复会被拒绝。使用 --link 时，不改动的文件不占空间",
+    ),
+    "planned": (
+        "the plan is made. To do: {work}; {room} of room, and the disk has {free} free",
+        "计划已完成。待办：{work}；需要空间 {room}，磁盘剩余 {free}",
     ),
     "rescued before": (
         "this rescue was complete already: no message was saved again; the check was repeated and the page written again",

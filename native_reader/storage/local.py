@@ -84,6 +84,15 @@ def local_uri(path: str) -> str:
     return "file://" + (f"/{quote(os.fsencode(path))}" if path else "")
 
 
+def states_below(uri: str) -> Iterator[tuple[str, int, int]]:
+    """Each file below a directory: its path, its size, and when it was written, in nanoseconds."""
+    for where, _, names in os.walk(local_path(uri)):
+        for path in (os.path.join(where, name) for name in names):
+            if os.path.isfile(path):
+                found = os.stat(path)
+                yield path, found.st_size, found.st_mtime_ns
+
+
 def local_path(uri: str) -> str:
     """The path of a `file://` URI."""
     path = uri.removeprefix("file://")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rmqstore.cli.asked import AS_JSON, FILTERS, LANGUAGE, PATHS, PLACES, READING, Asked, takes
-from rmqstore.cli.repair import folder_of, reading_of, show
+from rmqstore.cli.repair import folder_of, planned_in, reading_of, show
 from rmqstore.cli.stderr import clear, warnings_in
 
 HELP = """Write a new store to NEW with the messages of some topics of STORE, for a broker elsewhere.
@@ -33,8 +33,8 @@ def extract(asked: Asked, target: str | None, dry_run: bool, lang: str) -> int:
     topics = values.pop("topic", None)
     if topics is None:
         raise click.UsageError("An extract needs a topic: --topic NAME.", click.get_current_context())
-    reading = reading_of(asked, values, "An extract")
+    reading = reading_of(asked, values, "An extract", lang)
     with warnings_in(lang):
-        done = asked.open().extract(target, topics, dry_run=dry_run, language=lang, **reading)
+        done = asked.open().extract(target, topics, dry_run=dry_run, when_planned=planned_in(lang), language=lang, **reading)
         clear()
     return show(asked, done, lang, dry_run=dry_run)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import bar, clear, note, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, note_room, warnings_in
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -66,9 +67,12 @@ CHOICES = (
 )
 def repair(asked: Asked, target: str | None, dry_run: bool, lang: str, **choices: Any) -> int:
     target = folder_of(asked, target, "repair")
-    reading = reading_of(asked, asked.values(), "A repair")
+    reading = reading_of(asked, asked.values(), "A repair", lang)
     with warnings_in(lang):
-        done = asked.open().repair(target, dry_run=dry_run, language=lang, **choices, **reading)
+        store = asked.open()
+        if not (dry_run or choices["link"]):
+            note_room(store, target, "little room for copies", lang)
+        done = store.repair(target, dry_run=dry_run, when_planned=planned_in(lang), language=lang, **choices, **reading)
         clear()
     return show(asked, done, lang, dry_run=dry_run)
 
@@ -81,12 +85,23 @@ def folder_of(asked: Asked, target: str | None, command: str) -> str:
     return target
 
 
-def reading_of(asked: Asked, values: dict[str, Any], what: str) -> dict[str, Any]:
+def reading_of(asked: Asked, values: dict[str, Any], what: str, language: str = "en") -> dict[str, Any]:
     """How the store is read. `values`: the options that are not used yet."""
     rate = values.pop("max_read_rate", None)
     if values:
         raise click.UsageError(f"{what} takes no other options: --option {next(iter(values))}.")
-    return {"jobs": asked.jobs, "progress": bar("reading", "checking"), "max_read_rate": rate}
+    return {"jobs": asked.jobs, "progress": bar("reading", language=language), "max_read_rate": rate}
+
+
+def planned_in(language: str) -> Callable[[Repaired], None]:
+    """Says what a repair needs, before it writes."""
+    from rmqstore.results import said_of_plan
+
+    def say_needs(planned: Repaired) -> None:
+        for each in said_of_plan(planned):
+            note(each.text(language))
+
+    return say_needs
 
 
 def show(asked: Asked, done: Repaired, language: str, *, dry_run: bool) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +11,11 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import bar, clear, note, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, note_room, warnings_in
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
-    from native_reader import Rescued, Store
+    from native_reader import Rescued
 
 HELP = """Save what a store holds: write all readable messages to FOLDER, check the rest, and describe both in FOLDER/rescue.html.
 
@@ -52,9 +50,9 @@ def rescue(asked: Asked, target: str | None, output: str | None, lang: str) -> i
         store = asked.open()
     is_again = (Path(target) / "rescue.md").exists()  # it is written last
     if not is_again:
-        _note_room(store, target, lang)
+        note_room(store, target, "little room", lang)
     with warnings_in(lang) as warned:
-        how = {"jobs": asked.jobs, "progress": bar("saving", "checking"), "max_read_rate": rate}
+        how = {"jobs": asked.jobs, "progress": bar("saving", "checking", language=lang), "max_read_rate": rate}
         done = store.rescue(target, **how, language=lang, html=lambda page: [rescue_page(page, lang)])
         clear()
     if asked.as_json:
@@ -75,20 +73,6 @@ def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[As
         text = f"The folder for the rescued messages is missing: rmqstore rescue {store} FOLDER"
         raise click.UsageError(text, click.get_current_context())
     return asked, target
-
-
-def _note_room(store: Store, target: str, language: str) -> None:
-    """Say at the start if the disk may be too small, not after hours."""
-    from native_reader.sentences import say
-    from native_reader.text import size_of
-
-    size = sum(segment.size for each in store.stores for segment in each.segments)
-    folder = Path(target).absolute()
-    with suppress(OSError):  # the rescue itself says what is wrong with the folder
-        while not folder.exists():
-            folder = folder.parent
-        if (free := shutil.disk_usage(folder).free) < size:
-            note(say("little room", size=size_of(size), folder=str(folder), free=size_of(free)).text(language))
 
 
 def _counts(done: Rescued) -> dict[str, object]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqstore.text import safe
 
 if TYPE_CHECKING:
-    from native_reader import Progress
+    from native_reader import Progress, Store
     from native_reader.errors import Warned
 
 _CLEAR = "\r\x1b[K"
@@ -35,6 +37,20 @@ def note(text: str) -> None:
         sys.stderr.flush()
 
 
+def note_room(store: Store, target: str, kind: str, language: str) -> None:
+    """Say at the start if the disk may be too small, not after hours."""
+    from native_reader.sentences import say
+    from native_reader.text import size_of
+
+    size = sum(segment.size for each in store.stores for segment in each.segments)
+    folder = Path(target).absolute()
+    with suppress(OSError):  # the command itself says what is wrong with the folder
+        while not folder.exists():
+            folder = folder.parent
+        if (free := shutil.disk_usage(folder).free) < size:
+            note(say(kind, size=size_of(size), folder=str(folder), free=size_of(free)).text(language))
+
+
 def clear() -> None:
     """Remove the bar, before something is printed on the same terminal. The next report draws it again."""
     if is_terminal():
@@ -42,11 +58,13 @@ def clear() -> None:
         sys.stderr.flush()
 
 
-def bar(*labels: str) -> bool | Callable[[Progress], object]:
-    """For the engine's `progress`: a bar, if somebody can see it. `labels`: of reads that follow each other."""
-    from native_reader.scan.progress import Bar
+def bar(*labels: str, language: str = "en") -> bool | Callable[[Progress], object]:
+    """For the engine's `progress`: a bar, if somebody can see it, else a line a minute. `labels`: of reads that follow each other."""
+    from native_reader.scan.progress import Bar, Lines
 
-    return Bar(sys.stderr, *labels, stays=False) if is_terminal() else False
+    if sys.stderr is None:
+        return False
+    return Bar(sys.stderr, *labels, stays=False) if is_terminal() else Lines(sys.stderr, *labels, language=language)
 
 
 def text_in(record: logging.LogRecord, language: str) -> str:

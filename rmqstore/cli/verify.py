@@ -52,7 +52,7 @@ def verify(asked: Asked, lang: str, is_all: bool) -> int:
         output.rows(findings.schema.names, ())  # in a pipe, the names of the columns
         printer = _Printer(output, lang)
         try:
-            for batch in findings.to_batches(asked.jobs, progress=bar()):
+            for batch in findings.to_batches(asked.jobs, progress=bar(language=lang)):
                 rows = batch.to_pylist()
                 if output.is_terminal and not is_all:
                     printer.keep(rows)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import os
 import re
+from itertools import count, groupby
 from pathlib import Path
 
 import pytest
-from support.command_line import ENVIRONMENT, HOSTILE, run_apart, run_on_terminal, uncolored, unsafe
+from support.command_line import ENVIRONMENT, HOSTILE, run, run_apart, run_on_terminal, uncolored, unsafe
 
+from native_reader.scan import progress
 from native_reader.scan.progress import Bar, Progress
 from rmqstore.cli import stderr
 
@@ -105,7 +107,7 @@ def test_long_work_draws_a_bar_and_removes_it(monkeypatch: pytest.MonkeyPatch) -
 def test_without_a_terminal_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
-    assert stderr.bar() is False
+    assert isinstance(stderr.bar(), progress.Lines)
     stderr.clear()
     stderr.note("a note")
     assert stream.getvalue() == "a note\n"
@@ -119,3 +121,28 @@ def test_a_table_that_comes_in_portions_has_one_heading(store: Path) -> None:
     assert len(shown) == 62
     assert [line.split() for line in shown[:1]] == [["topic", "queue_offset"]]
     assert len({len(line.rstrip()) for line in shown}) == 1
+
+
+COMMANDS = {
+    "verify": (("verify", "STORE"), []),
+    "rescue": (("rescue", "STORE", "NEW"), ["saving", "checking"]),
+    "repair": (("repair", "STORE", "NEW"), ["reading", "checking", "copying", "checking"]),
+    "extract": (("extract", "STORE", "NEW", "--topic", "T0"), ["reading", "checking", "copying", "checking", "comparing"]),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_log_gets_lines_that_say_what_is_done(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Here a minute passes whenever the clock is asked."""
+    minutes = count(0, 60.0)
+    monkeypatch.setattr(progress.Lines.__init__, "__kwdefaults__", {"language": "en", "clock": lambda: next(minutes)})
+    monkeypatch.setattr(progress, "_EVERY", 0)
+    command, expected = COMMANDS[name]
+    said = run(*(str({"STORE": store, "NEW": tmp_path / "new"}.get(each, each)) for each in command)).err
+    lines = re.findall(r"^(?:([a-z]+): )?[0-9]+ %, \S+ \w+ of \S+ \w+(?:, .* left)?$", said, re.MULTILINE)
+    assert len(lines) > len(expected)
+    assert [label for label, _ in groupby(lines)] == (expected or [""])
+
+
+def test_a_short_command_writes_no_line(store: Path) -> None:
+    assert "%" not in run("verify", store).err

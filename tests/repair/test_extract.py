@@ -158,8 +158,8 @@ def test_an_extract_that_is_wrong_is_not_given_out(plain: Path, tmp_path: Path, 
     """A number of the user, which no checksum covers, is not what it was."""
     written = repair.write_store
 
-    def badly_written(plan: RepairPlan, folder: str, *more: Any) -> StoreFiles:
-        new = written(plan, folder, *more)
+    def badly_written(plan: RepairPlan, folder: str, *more: Any, **how: Any) -> StoreFiles:
+        new = written(plan, folder, *more, **how)
         patch(Path(folder) / "commitlog" / f"{65536:020d}", 16, b"\x55")
         return new
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import sys
@@ -13,6 +14,7 @@ from time import sleep
 from typing import Any
 
 import pytest
+from support.documented import ROOT
 from support.indexed_stores import SLOTS, indexed
 from support.queued_stores import dispatched, numbered
 from support.stores import files_of, in_memory, log_of, message
@@ -20,7 +22,8 @@ from support.stores import files_of, in_memory, log_of, message
 import native_reader as nr
 from native_reader.lazy import TableScan
 from native_reader.scan import progress
-from native_reader.scan.progress import Bar, Meter, Progress, line_of
+from native_reader.scan.progress import Bar, Lines, Meter, Progress, line_of
+from native_reader.sentences import Said
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.memory import MemoryStorage
 
@@ -234,3 +237,52 @@ def test_a_bar_says_which_of_several_reads_it_is() -> None:
 )
 def test_the_line_of_a_bar(done: int, total: int, seconds: float, line: str) -> None:
     assert line_of("", Progress(done, total, 0, seconds)) == line
+
+
+def test_a_line_a_minute_where_nobody_sees_a_bar() -> None:
+    """Also over reads that follow each other, each shorter than a minute."""
+    log, now = io.StringIO(), [0.0]
+    lines = Lines(log, "saving", "checking", clock=lambda: now[0])
+    for _ in range(2):
+        begun = now[0]
+        with Meter(lines, 40 << 26, lambda: now[0]) as meter:
+            for _ in range(40):
+                now[0] += 2.5
+                meter.add(1 << 26, 0)
+        assert now[0] == begun + 100
+    assert log.getvalue().splitlines() == [
+        "saving: 60 %, 1.5 GiB of 2.5 GiB, 40 s left",
+        "checking: 20 %, 512.0 MiB of 2.5 GiB, 1:20 min left",
+        "checking: 80 %, 2.0 GiB of 2.5 GiB, 20 s left",
+    ]
+
+
+def test_a_line_before_the_first_byte_and_without_a_label_and_in_chinese() -> None:
+    log, now = io.StringIO(), [0.0]
+    for language in ("en", "zh"):
+        lines = Lines(log, language=language, clock=lambda: now[0])
+        now[0] += 61
+        lines(Progress(0, 1 << 20, 0, 61.0))
+        lines.label("checking")
+        now[0] += 59
+        lines(Progress(1, 1 << 20, 0, 120.0))
+        now[0] += 1
+        lines(Progress(1 << 19, 1 << 20, 0, 121.0))
+        lines.close()
+    assert log.getvalue().splitlines() == [
+        "0 %, 0 bytes of 1.0 MiB",
+        "checking: 50 %, 512.0 KiB of 1.0 MiB, 2:01 min left",
+        "0 %，0 bytes，共 1.0 MiB",
+        "检查：50 %，512.0 KiB，共 1.0 MiB，还需 2:01 min",
+    ]
+
+
+def test_every_label_of_a_bar_is_a_word_in_both_languages() -> None:
+    paths = [path for folder in ("rmqstore/cli", "native_reader/repair") for path in (ROOT / folder).rglob("*.py")]
+    calls = [each for path in paths for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(each, ast.Call)]
+    named = [call for call in calls if (getattr(call.func, "id", None) or getattr(call.func, "attr", None)) in ("bar", "doing")]
+    values = [each.value for call in named for argument in call.args for each in ast.walk(argument) if isinstance(each, ast.Constant)]
+    labels = {str(value) for value in values}
+    assert {"reading", "saving", "checking a", "copying", "comparing"} <= labels
+    for label in labels:
+        assert Said(f"now {label}").text("zh") != Said(f"now {label}").text("en") == label

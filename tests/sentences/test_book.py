@@ -43,7 +43,7 @@ MADE_OF_NAMES = (
     "file ",
 )
 MADE_OF_NAMES += ("bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ", "state ")
-MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ", "keys ")
+MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ", "keys ", "now ")
 """Prefixes that code puts before a name."""
 
 

@@ -22,7 +22,8 @@ _VARIES = (
     (re.compile(r"files? of [\d.,]+ \w+ in "), "files of … in "),
     (re.compile(r"(?<= free), the rest is reserved by [^;\n]*"), ""),
     (re.compile(r"\(\d+ %\)(?= used,.*\bfree$)", re.MULTILINE), "(… %)"),
-    (re.compile(r"(?<=[\d ])[\d.,]+ (?:bytes|[KMGT]iB)(?=.*\bfree$)", re.MULTILINE), "…"),
+    (re.compile(r"(?<=剩余 )[\d.,]+ [KMGT]iB"), "…"),
+    (re.compile(r"(?<=[\d ])[\d.,]+ (?:bytes|[KMGT]iB)(?=.*\bfree\.?$)", re.MULTILINE), "…"),
 )
 """The kernel, which runs only where it was built, times, ages, the sizes of compressed files, and blocks of a file system."""
 
