@@ -16,6 +16,7 @@ from native_reader.repair.needs import Needs
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refused import is_controlled
 from native_reader.repair.settings import NOT_MADE
+from native_reader.repair.unfinished import LOG
 from native_reader.rescue.confirm import Seen, of_new_store
 from native_reader.rescue.page import faults_of
 from native_reader.sentences import Said, joined, say, verbatim
@@ -161,7 +162,7 @@ def page_of(
     """
     is_repair = plan.moved is None
     facts = facts_of(plan)
-    steps = [Said(each) for each in (_first(plan), *_STEPS[is_repair])]
+    steps = [Said(each) for each in (_first(plan), *_elsewhere(plan), *_STEPS[is_repair])]
     sections = {
         **({} if plan.filled is None else {"from": _taken(plan)}),
         "queues": [*_not_served(plan, facts), *(paragraph("folder for teams") if has_lost else ())],
@@ -348,6 +349,12 @@ def _first(plan: RepairPlan) -> str:
     if plan.moved is not None:
         return "step copy of extract"
     return "step copy of single" if is_controlled(plan.files) else "step copy of repair"
+
+
+def _elsewhere(plan: RepairPlan) -> Iterator[str]:
+    """What differs from the old configuration, which names other places for the log."""
+    if plan.moved is None and plan.log_directories != {f"{plan.files.uri}/{LOG}"}:
+        yield "step log"
 
 
 _SEEN = ("seen by new", "seen by old")

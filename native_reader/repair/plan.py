@@ -118,6 +118,11 @@ class RepairPlan:
     """Whether nothing tells how large queue files are: they get the size of a default broker."""
 
     @property
+    def log_directories(self) -> set[str]:
+        """Where the log is: a broker can have it on several disks (storePathCommitLog). The new store has it in one place."""
+        return {each.directory for each in self.files.segments}
+
+    @property
     def renamed(self) -> Mapping[str, str]:
         """The right name of each segment whose name is wrong."""
         return renamed_in(self.files)

@@ -51,8 +51,6 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
         if command := rest_command(name) if packed[0] in files.strays else None:
             raise refusal("packed cut", name=name, command=command)
         raise refusal("packed", name=packed[0], command=unpack_command(name) or rename_command(name))
-    if len(directories := {each.directory for each in files.segments}) > 1:
-        raise refusal("directories", count=len(directories))
     for database in databases_of(files):
         if database.holds == _NOTHING:
             continue

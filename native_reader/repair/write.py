@@ -238,8 +238,10 @@ def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
 def _copy_rest(plan: RepairPlan, folder: str) -> None:
     """Copy the configuration, and files that are not read here."""
     root = local_path(plan.files.uri)
+    logs = tuple(f"{local_path(each).removeprefix(f'{root}/')}/" for each in plan.log_directories)
     for name, _ in disk.files_below(root, (*_MADE, CONTROLLER)):
-        disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
+        if not name.startswith(logs):
+            disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
     if plan.files.config is not None:
         copy_settings(plan.files.config, disk.path_in(folder, CONFIG), plan.mended, plan.lost.queues)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from native_reader.errors import option_name
-
 _RESCUE = ("Save the messages with `rmqstore rescue`", "请用 `rmqstore rescue` 保存消息")
 REFUSALS = {
     "refused in use": (
@@ -68,10 +66,6 @@ REFUSALS = {
     "refused part": (
         f"{{name}} is not repaired: no broker has shown yet that it would use the result. {_RESCUE[0]}",
         f"不修复 {{name}}：尚未验证 broker 会使用其结果。{_RESCUE[1]}",
-    ),
-    "refused directories": (
-        f"the log is in {{count}} directories. Move all its segments into one, and name it with {option_name('store_path_commit_log')}",
-        f"日志分布在 {{count}} 个目录中。请把所有 commitlog 文件移到一个目录，并用 {option_name('store_path_commit_log')} 指定它",
     ),
     "refused packed cut": (
         (

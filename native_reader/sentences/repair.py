@@ -391,6 +391,10 @@ REPAIR = {
             "server。"
         ),
     ),
+    "step log": (
+        "Leave `storePathCommitLog` out of that configuration: all of the new log is in `commitlog` of this store.",
+        "从该配置中去掉 `storePathCommitLog`：新的日志全部在本存储的 `commitlog` 中。",
+    ),
     "step copy of extract": (
         (
             "Start a broker on a copy of this store, alone, with the old one's sizes of files: `mappedFileSizeCommitLog`, "

@@ -193,3 +193,26 @@ def test_a_packed_segment_is_refused_with_the_command_that_brings_it_back(store:
     segment.rename(segment.with_name(f"{segment.name}.7z"))
     ended = run("repair", str(store), str(tmp_path / "new"))
     assert (ended.code, f"7z x {segment.name}.7z" in ended.err) == (3, True), ended.err
+
+
+def test_a_log_on_two_disks_was_refused(tmp_path: Path) -> None:
+    """A broker writes its segments to both in turn (storePathCommitLog). Then one segment is gone."""
+    store = unpack("5.5.0-multipath", tmp_path, STORES).root
+    logs = [store / "commitlog_a", Path(shutil.move(store / "commitlog_b", tmp_path / "disk_b"))]
+    paths = ",".join(map(str, logs))
+    before = contents(store)
+    queues = {path: content for path, content in before.items() if path.startswith("consumequeue")}
+    whole = sorted(path for each in logs for path in each.iterdir())
+    done = nr.open(store, store_path_commit_log=paths).repair(tmp_path / "new")
+    assert {path.name: path.read_bytes() for path in whole} == {
+        path.name: path.read_bytes() for path in (tmp_path / "new/commitlog").iterdir()
+    }
+    assert {path: content for path, content in log_and_queues(tmp_path / "new").items() if path.startswith("consumequeue")} == queues
+    assert not list((tmp_path / "new").glob("commitlog_*"))
+    assert (contents(store), done.plan.is_whole) == (before, True)
+    assert "Leave `storePathCommitLog` out of that configuration" in (tmp_path / "new" / "repair.md").read_text()
+    whole[1].unlink()
+    done = nr.open(store, store_path_commit_log=paths).repair(tmp_path / "second")
+    assert done.plan.messages + done.plan.placeholders == 600
+    assert len(segments(tmp_path / "second")) == 4
+    assert done.start.outcome in ("yes", "yes, but")
