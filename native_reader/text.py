@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from urllib.parse import unquote
 
@@ -15,6 +16,18 @@ _LOCAL_URI = re.compile(r"(?<![\w+.-])file://(/[\w.~%/-]*)", re.ASCII)
 def with_paths(text: str) -> str:
     """The text with paths in place of `file://` URIs: people read, copy and paste them. JSON has the URIs."""
     return _LOCAL_URI.sub(lambda uri: unquote(uri[1], errors="surrogateescape"), text)
+
+
+def quoted(word: str) -> str:
+    """A word of a command as a shell takes it. What cannot be printed is written as bytes: a name never begins a new line."""
+    if word.isprintable():
+        return shlex.quote(word)
+    pieces = (each if each.isprintable() and each not in "'\\" else _octal(each) for each in word)
+    return f"$'{''.join(pieces)}'"
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape"))
 
 
 def counted(count: int, noun: str) -> str:

@@ -26,6 +26,15 @@ def safe(text: str) -> str:
     return text if text.isprintable() else "".join(map(_visible, text))
 
 
+def for_people(text: str) -> str:
+    """The same, with paths in place of `file://` URIs."""
+    if "file://" in text:  # the engine is loaded already
+        from native_reader.text import with_paths
+
+        text = with_paths(text)
+    return safe(text)
+
+
 def padded(text: str, width: int) -> str:
     """The text with spaces up to that width. A terminal shows Chinese characters twice as wide."""
     return text + " " * (width - len(text) - sum(unicodedata.east_asian_width(each) == "W" for each in text))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from native_reader.layout.kinds import kind_of_topic
 from native_reader.markdown import Block, Code, paragraph
 from native_reader.storage.local import local_path, local_uri
 from native_reader.storage.store import StoreFiles
-from native_reader.text import with_paths
+from native_reader.text import quoted, with_paths
 
 _MOST = 5
 """Topics and groups that are named."""
@@ -30,18 +29,6 @@ class Seen(NamedTuple):
     topic: str
     queue_id: int
     offset: int
-
-
-def quoted(word: str) -> str:
-    """A word of a command as a shell takes it. What cannot be printed is written as bytes: a name never begins a new line."""
-    if word.isprintable():
-        return shlex.quote(word)
-    pieces = (each if each.isprintable() and each not in "'\\" else _octal(each) for each in word)
-    return f"$'{''.join(pieces)}'"
-
-
-def _octal(character: str) -> str:
-    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape"))
 
 
 def _absolute(path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +14,7 @@ from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENT
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import bar, clear, text_in, warnings
-from rmqstore.text import as_json, padded, plain, safe, time_text
+from rmqstore.text import as_json, for_people, padded, plain, time_text
 
 if TYPE_CHECKING:
     from native_reader import Diagnosis, Store, Verification
@@ -41,6 +40,8 @@ _NEXT = ("verify {}", "stat {} --by topic", "find {} --key KEY")
 @click.option("--for", "for_version", metavar="VERSION", help="The version of the broker that is to be started, such as 5.3.2.")
 @takes(PATHS, LANGUAGE, RETENTION, AS_JSON, READING, PLACES)
 def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: bool, for_version: str | None) -> int:
+    from native_reader.text import quoted, with_paths
+
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
@@ -61,7 +62,8 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: boo
                 _print(output, label, _in_words(text))
             if is_broken:
                 _print(output, say("label warning"), say("save first"))
-            path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
+            given = asked.paths[0] if len(asked.paths) == len(store.stores) == 1 else ""
+            path = quoted(given or with_paths(one.stores[0].uri))
             refused = one.repair_refusal(language, found) if is_broken else None
             if refused is not None:
                 _print(output, say("label repair"), _in_words(refused))
@@ -142,7 +144,7 @@ def _in_words(text: str) -> str:
 
 
 def _print(output: Output, label: str, text: str) -> None:
-    output.line(f"{output.styled(padded(label, 10), bold=True)} {safe(text)}")
+    output.line(f"{output.styled(padded(label, 10), bold=True)} {for_people(text)}")
 
 
 def _for_json(facts: Mapping[str, Any], asked: Asked) -> dict[str, Any]:

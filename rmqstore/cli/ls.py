@@ -11,7 +11,7 @@ from rmqstore.cli.asked import AS_JSON, BROKER, NAMES, PATHS, PLACES, READING, W
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, Output, size
 from rmqstore.cli.stderr import bar, clear, note, warnings
-from rmqstore.text import safe
+from rmqstore.text import for_people, safe
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +58,7 @@ def ls(asked: Asked, what: str | None) -> int:
 
         for each in _stores(store, names):
             of = f"{safe(each[BROKER])}: " if names else ""
-            output.line(f"{of}{each['store']}: {counted(each['segments'], 'segment')}, {size(each['bytes'])}")
+            output.line(f"{of}{for_people(each['store'])}: {counted(each['segments'], 'segment')}, {size(each['bytes'])}")
     hidden = {"store"} if output.is_terminal else set()  # the lines above say it
     with warnings() as warned:
         queues = store.table("queues", **asked.values(columns=_QUEUE))

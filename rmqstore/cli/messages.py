@@ -11,7 +11,7 @@ import click
 from rmqstore.cli import stderr
 from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, SUMMARY, WHERE, Decorator
 from rmqstore.cli.rows import Output, rows_of
-from rmqstore.text import AUTO, BODIES, JSON, NONE, body_lines, cell, safe, time_text
+from rmqstore.text import AUTO, BODIES, JSON, NONE, body_lines, cell, for_people, safe, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +85,7 @@ class Messages:
         more = [f"tag {safe(row['tags'])}" if row["tags"] else "", f"keys {cell(row['keys'])}" if row["keys"] else ""]
         heading = "  ".join(part for part in (moment, place, _kind(row), *more) if part)
         self._output.line(self._output.styled(heading, bold=True))
-        self._output.line(f"    id {cell(row['msg_id'])}, at {row['physical_offset']:,} of {safe(row['store'])}")
+        self._output.line(f"    id {cell(row['msg_id'])}, at {row['physical_offset']:,} of {for_people(row['store'])}")
         if "body" in row:
             self._print_body(row["body"])
 

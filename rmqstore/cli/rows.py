@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rmqstore.cli import stderr
-from rmqstore.text import AUTO, NONE, as_json, body_of, cell, plain
+from rmqstore.text import AUTO, NONE, as_json, body_of, cell, for_people, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +27,8 @@ Row = Mapping[str, Any]
 _AT_ONCE = 500
 """Rows of one table on a terminal: its columns are as wide as their widest cell, which must be known first."""
 _BAR = 10
+_PLACES = ("store", "segment", "file")
+"""Columns with URIs. People see paths; programs get what the tables have."""
 
 
 class ColumnLook(NamedTuple):
@@ -137,7 +139,7 @@ class Output:
 
         # Texts are not markup: rich would read [red] in a name as such.
         console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-        texts = [[self._seen(row[name], looks.get(name)) for name in columns] for row in rows]
+        texts = [[self._seen(name, row[name], looks.get(name)) for name in columns] for row in rows]
         titles = [look.title if (look := looks.get(name)) and look.title else name for name in columns]
         self._layout.widen(columns, titles, texts)
         shown = self._layout.shown(columns, looks.keys(), less, console.width)
@@ -153,7 +155,9 @@ class Output:
         of_shown, has_head = {name: cells[name] for name in shown}, not (self._has_head and fits)
         console.print(self._layout.table(of_shown, looks.keys(), numbers, console.width, has_head=has_head))
 
-    def _seen(self, value: Any, look: ColumnLook | None) -> str:
+    def _seen(self, name: str, value: Any, look: ColumnLook | None) -> str:
+        if name in _PLACES and isinstance(value, str):
+            return for_people(value)
         return cell(value, self.zone, self.body) if value is None or look is None else look.text(value)
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqstore.text import safe
+from rmqstore.text import for_people
 
 if TYPE_CHECKING:
     from native_reader import Progress, Store
@@ -29,11 +29,7 @@ def is_terminal() -> bool:
 def note(text: str) -> None:
     """One line on standard error, which people read: with paths, not URIs."""
     if sys.stderr is not None:  # None in a process without one
-        if "file://" in text:  # the engine is loaded already
-            from native_reader.text import with_paths
-
-            text = with_paths(text)
-        sys.stderr.write(f"{_CLEAR if is_terminal() else ''}{safe(text)}\n")
+        sys.stderr.write(f"{_CLEAR if is_terminal() else ''}{for_people(text)}\n")
         sys.stderr.flush()
 
 

@@ -13,7 +13,7 @@ from rmqstore.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, Asked, 
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import bar, clear, note, warnings
-from rmqstore.text import safe
+from rmqstore.text import for_people
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +73,7 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
         if limit is not None:
             batches = _limited(batches, limit)
         if output.is_terminal and len(store.stores) == 1 and "columns" not in asked.options and _STORE in table.schema.names:
-            batches, hidden = _below(output, f"{_STORE}: {safe(store.stores[0].uri)}", batches), (_STORE,)
+            batches, hidden = _below(output, f"{_STORE}: {for_people(store.stores[0].uri)}", batches), (_STORE,)
         count = output.batches(table.schema, batches, hidden, _LESS.get(table_name, (_FILE,)))
         clear()
         if count == 0 and not asked.as_json:

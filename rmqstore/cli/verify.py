@@ -13,7 +13,7 @@ from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.cli.summarize import complete
-from rmqstore.text import LANGUAGES, padded, safe
+from rmqstore.text import LANGUAGES, for_people, padded, safe
 
 HELP = """Check that the log, consume queues, index, checkpoint and configuration of a store agree. It reads the whole log once.
 
@@ -110,7 +110,7 @@ class _Printer:
             severity, found, advice = self._in_words(row)
             self._print_heading(row, severity, self._place(row))
             for line in (*found, f"→ {advice}"):
-                self._output.line(f"{_MARGIN}{safe(line)}")
+                self._output.line(f"{_MARGIN}{for_people(line)}")
         sys.stdout.flush()
 
     def _print_code(self, code: _Code) -> None:
@@ -118,13 +118,13 @@ class _Printer:
         severity, (*meaning, _), advice = self._in_words(code.first[0])
         self._print_heading(code.first[0], severity, f"{self._say('findings', code.count)}{places}")
         for line in meaning:
-            self._output.line(f"{_MARGIN}{safe(line)}")
+            self._output.line(f"{_MARGIN}{for_people(line)}")
         for row in code.first:
             *_, found = self._in_words(row)[1]
-            self._output.line(f"{_MARGIN}{self._place(row)}{self._say('separator')}{safe(found)}")
+            self._output.line(f"{_MARGIN}{self._place(row)}{self._say('separator')}{for_people(found)}")
         if left := code.count - len(code.first):
             self._output.line(f"{_MARGIN}{self._say('more', left)}")
-        self._output.line(f"{_MARGIN}→ {safe(advice)}")
+        self._output.line(f"{_MARGIN}→ {for_people(advice)}")
 
     def _in_words(self, row: dict[str, Any]) -> tuple[str, tuple[str, ...], str]:
         from rmqstore.results import in_words
@@ -138,7 +138,7 @@ class _Printer:
 
     def _place(self, row: dict[str, Any]) -> str:
         queue = "" if row["topic"] is None else safe(row["topic"]) + ("" if row["queue_id"] is None else f"/{row['queue_id']}")
-        place = safe(row["file"]) + ("" if row["offset"] is None else f" {self._say('at offset', row['offset'])}")
+        place = for_people(row["file"]) + ("" if row["offset"] is None else f" {self._say('at offset', row['offset'])}")
         return f"{queue}  {place}" if queue else place
 
     def _say(self, text: str, *numbers: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -24,7 +25,7 @@ def test_doctor_describes_a_store(store: Path) -> None:
     lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines() if not line.startswith(" "))
     assert ended.code == 0, ended.out
     assert {"store", "version", "commitlog", "queues", "index", "config", "state", "try"} <= lines.keys()
-    assert lines["store"] == store.as_uri()
+    assert lines["store"] == str(store)
     assert "3 queues of 3 topics" in lines["queues"]
     (facts,) = run("doctor", store, "--json").rows
     segments = nr.open(store).stores[0].segments
@@ -51,8 +52,8 @@ def test_doctor_names_both_places_of_an_index(own_store: Callable[[str], Golden]
     """The index files end before the log does, because the broker was set to continue in RocksDB."""
     store = own_store("5.5.0-rocksdb-index").root
     index = next(line for line in run("doctor", store).out.splitlines() if line.startswith("index"))
-    assert f"{store.as_uri()}/index: 1 file, " in index
-    assert index.endswith(f"; {store.as_uri()}/rocksdbstore (RocksDB)")
+    assert f"{store}/index: 1 file, " in index
+    assert index.endswith(f"; {store}/rocksdbstore (RocksDB)")
 
 
 def test_doctor_examines_the_other_parts_if_one_cannot_be_read(store: Path) -> None:
@@ -117,11 +118,22 @@ def test_doctor_does_not_suggest_a_repair_that_would_be_refused(damaged: Path) -
     assert not [line for line in lines if "rmqstore repair" in line]
 
 
+def test_a_command_that_doctor_suggests_can_be_pasted(damaged: Path) -> None:
+    """It had a URI, with %20, %25 and %E8."""
+    odd = damaged.rename(damaged.parent / "a 100%25 存储\nx")
+    (on_disk(damaged.parent / "more", healthy()[1]) / "store").rename(damaged.parent / "other")
+    lines = [line for line in run("doctor", damaged.parent).out.splitlines() if "rmqstore rescue" in line]
+    assert not [line for line in lines if "file:" in line]
+    command = next(line for line in lines if "100%25" in line).removeprefix("try").strip()
+    shell = subprocess.run(["bash", "-c", f"printf '%s|' {command}"], capture_output=True, text=True, check=True)
+    assert shell.stdout.split("|") == ["rmqstore", "rescue", str(odd), "FOLDER", ""]
+
+
 def test_doctor_of_several_stores_names_each_in_its_suggestions(damaged: Path) -> None:
     other = (on_disk(damaged.parent / "more", healthy()[1]) / "store").rename(damaged.parent / "other")
     lines = run("doctor", damaged.parent).out.splitlines()
-    assert [line for line in lines if "rmqstore rescue" in line] == [f"try        rmqstore rescue {damaged.as_uri()} FOLDER"]
-    assert f"try        rmqstore verify {other.as_uri()}" in lines
+    assert [line for line in lines if "rmqstore rescue" in line] == [f"try        rmqstore rescue {damaged} FOLDER"]
+    assert f"try        rmqstore verify {other}" in lines
 
 
 def test_a_finding_that_is_not_about_the_log_has_no_warning_about_brokers(store: Path) -> None:

@@ -30,7 +30,7 @@ def test_doctor_in_chinese_has_the_numbers_and_paths_of_the_english_one(damaged:
     ):
         assert line in chinese.out
     assert re.search(r"^问题 .*/commitlog/0{20}：跳过偏移量 [\d,]+ 处的 [\d,]+ 字节损坏数据：全零$", chinese.out, re.MULTILINE)
-    numbers = [sorted(re.findall(r"[\d,]*\d", ended.out.replace(damaged.as_uri(), ""))) for ended in (english, chinese)]
+    numbers = [sorted(re.findall(r"[\d,]*\d", ended.out.replace(str(damaged), ""))) for ended in (english, chinese)]
     assert numbers[0] == numbers[1]
 
 

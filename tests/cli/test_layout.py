@@ -72,7 +72,7 @@ def test_names_are_not_broken_unless_they_are_very_long() -> None:
 
 def test_rows_that_do_not_fit_become_blocks(store: Path) -> None:
     lines = uncolored(run_on_terminal("tables", store, "queues", width=70).out).splitlines()
-    assert lines.pop(0) == f"store: {store.as_uri()}"
+    assert lines.pop(0) == f"store: {store}"
     first, second = lines[: lines.index("")], lines[lines.index("") + 1 :]
     titles = [line.split()[0] for line in first if not line.startswith(" ")]
     assert titles[:5] == ["topic", "queue_id", "type", "min_offset", "max_offset"]

@@ -207,7 +207,7 @@ def test_a_fault_of_the_program_is_not_hidden(store: Path, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("rmqstore.cli.explain.safe", fail)
+    monkeypatch.setattr("rmqstore.cli.explain.for_people", fail)
     with pytest.raises(ZeroDivisionError):
         run("explain", store)
 

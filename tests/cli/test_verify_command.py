@@ -45,7 +45,7 @@ def test_notes_came_before_errors_and_one_block_each(odd: Path) -> None:
     heading, *places, left, advice = lines[begin : begin + 6]
     assert heading == "note     queue-of-unknown-topic  6 findings"
     assert [line.split()[0] for line in places] == ["T0", "T1", "T2"]
-    assert places[0].startswith(f"         T0  {odd.as_uri()}/")
+    assert places[0].startswith(f"         T0  {odd}/")
     assert (left, advice) == ("         3 more; --all prints each", "         → no action needed")
     assert ", 6 notes in 5 segments, " in ended.err
 

@@ -28,7 +28,7 @@ def test_a_finding_in_chinese_has_its_meaning_and_its_advice(damaged: Path) -> N
     assert ended.code == 1
     lines = ended.out.replace("\r", "").split("\n")
     heading = next(number for number, line in enumerate(lines) if "log-damage" in line)
-    assert f"错误     log-damage  {finding['file']} 偏移量 {finding['offset']:,}" in lines[heading]
+    assert f"错误     log-damage  {finding['file'].removeprefix('file://')} 偏移量 {finding['offset']:,}" in lines[heading]
     meaning, found, advice = lines[heading + 1 : heading + 4]
     assert (meaning.strip(), found.strip()) == ("日志中不是记录的字节", Said.from_json(finding["details"]).text(CHINESE))
     assert finding["message"] not in ended.out

@@ -16,8 +16,7 @@ from support.golden import unpack
 from support.own_stores import STORES
 from support.store_damages import wrong_magic
 
-from native_reader.rescue.confirm import quoted
-from native_reader.text import with_paths
+from native_reader.text import quoted, with_paths
 
 ODD = "a b \"c' 订单 $HOME `x`"
 OPTIONS = {
