@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from time import time_ns
@@ -179,7 +179,7 @@ def may_start(
     started = [line for line in lines if not _refuses(reasons[line])]
     after = _after(log, witnesses.samples, [line for line in started if not _leaves_out(reasons[line])], counts=counts)
     of_all = [*_contradictions(witnesses, is_counted=after is not None), *_unknown_topics(files), *log.holes()]
-    of_all += expired_segments(files, now, reserved_hours)
+    of_all += expired_segments(files, now, reserved_hours, witnesses.begun)
     for line in started:
         if not _leaves_out(reasons[line]) and not witnesses.unread:  # else it has another log, or all of its log is not known
             waits = waits_at(log, line)
@@ -269,15 +269,15 @@ def _loses(reasons: Iterable[Reason]) -> bool:
 _HOUR_MS = 3_600_000
 
 
-def expired_segments(files: StoreFiles, now: int, reserved_hours: int) -> Iterator[Cause]:
-    """How many there are, and their bytes.
+def expired_segments(files: StoreFiles, now: int, reserved_hours: int, begun: Mapping[int, int]) -> Iterator[Cause]:
+    """How many there are, and their bytes. `begun`: when the first record of a segment was stored, where that is known.
 
     A segment is not written any more when the next one has a record. A broker goes by the modification times of the files,
     which can be later in a copy.
     """
     count = size = 0
     for segment, after in pairwise(files.segments):
-        written = first_store_time(after)
+        written = begun[after.base] if after.base in begun else first_store_time(after)
         if not 0 < written < now - reserved_hours * _HOUR_MS:
             break
         count, size = count + 1, size + segment.size

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from native_reader.broker.unread import Unread
 from native_reader.scan.progress import Meter, Watch
@@ -39,6 +39,8 @@ class Witnesses:
     """Segments of which nothing is known."""
     foreign: frozenset[int] = frozenset()
     """Where the segments of another broker begin."""
+    begun: Mapping[int, int] = field(default_factory=dict)
+    """When the first record of a segment was stored, by the offset of the segment, as far as that was seen."""
 
 
 def look_at(
@@ -64,7 +66,8 @@ def look_at(
     ]
     unread = tuple(each.unread for each in looks if each.unread is not None)
     foreign = frozenset() if files.queues_are_foreign else frozenset(files.foreign)
-    return Witnesses(tuple(worst_first(found)), files.bytes_read, tuple(samples), unread, foreign)
+    begun = {look.segment.base: look.records[0][1].store_time for look in looks if look.records and look.records[0][0] == 0}
+    return Witnesses(tuple(worst_first(found)), files.bytes_read, tuple(samples), unread, foreign, begun)
 
 
 def look_at_queues(store: StoreFiles, progress: Watch = False) -> list[Sample]:
