@@ -41,6 +41,8 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
+EPOCHS = "epochFileCheckpoint"
+"""The file of a broker with a controller."""
 _CLEAN_FILES = 3
 _SAFETY_MS = 3000
 _POSITIVE = 0x7FFFFFFF
@@ -111,6 +113,11 @@ def oldest_begins(store: StoreFiles) -> int:
 def has_abort(store: StoreFiles) -> bool:
     """Whether the file is there that a broker makes when it starts, and deletes when it stops."""
     return storage_of(store.uri).entry(f"{store.uri}/abort") is not None
+
+
+def is_controlled(store: StoreFiles) -> bool:
+    """Whether a controller chooses the master of its brokers (5.0.0+). Then the checkpoint has the end of the log."""
+    return storage_of(store.uri).entry(f"{store.uri}/{EPOCHS}") is not None
 
 
 def recovery_stops(window: Window, position: int) -> int | None:

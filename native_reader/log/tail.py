@@ -22,10 +22,10 @@ from native_reader.layout.begin import read_pair
 from native_reader.layout.progress import Checkpoint
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
 from native_reader.log.certain import certain_before, has_queue_entry
+from native_reader.log.recovery import is_controlled
 from native_reader.log.runs import RecordRun, Runs
 from native_reader.records.sync import head_at, valid_records
 from native_reader.records.walk import EndWalk
-from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_live
 from native_reader.storage.window import Window
 
@@ -172,7 +172,7 @@ class _Tail:
         if window.segment.framing != PLAIN:
             return False
         begin, end = window.segment.base, window.segment.base + last.end
-        return last.last_time < self._checkpoint.newest or (begin < self._checkpoint.confirmed < end and self._is_controlled)
+        return last.last_time < self._checkpoint.newest or (begin < self._checkpoint.confirmed < end and is_controlled(self._store))
 
     def _cuts(self, window: Window, runs: Runs) -> Iterator[RecordRun]:
         """Where a broker may have truncated the log, if its checkpoint agrees."""
@@ -182,14 +182,8 @@ class _Tail:
             # a kill, its times are earlier than that, but later than those of all discarded records.
             times = {checkpoint.flushed_time, checkpoint.dispatched_time} - {0}  # 0: not set
             between = cut.is_broken and max(0, cut.newest_after) < checkpoint.newest < cut.last_time
-            if cut.last_time in times or between or (checkpoint.confirmed == base + cut.end and self._is_controlled):
+            if cut.last_time in times or between or (checkpoint.confirmed == base + cut.end and is_controlled(self._store)):
                 yield cut
-
-    @property
-    def _is_controlled(self) -> bool:
-        """Whether a controller chooses the master; the checkpoint then contains the end of the log."""
-        uri = self._store.uri
-        return storage_of(uri).entry(f"{uri}/epochFileCheckpoint") is not None
 
 
 def _written_end(window: Window) -> int:

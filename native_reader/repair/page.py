@@ -11,10 +11,10 @@ from native_reader.account.account import COLUMNS, Account, merged
 from native_reader.account.states import STATES, Mark, why
 from native_reader.broker.config_files import without
 from native_reader.layout.kinds import OP_TOPIC, kind_of_topic
+from native_reader.log.recovery import is_controlled
 from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.repair.needs import Needs
 from native_reader.repair.plan import RepairPlan
-from native_reader.repair.refused import is_controlled
 from native_reader.repair.settings import NOT_MADE
 from native_reader.repair.unfinished import LOG
 from native_reader.rescue.confirm import Seen, of_new_store

@@ -24,6 +24,7 @@ from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
 from native_reader.layout.record import UP_TO_MAGIC, Numbers, stored_crc
+from native_reader.log.recovery import is_controlled
 from native_reader.records.damages import Damages
 from native_reader.repair import disk
 from native_reader.repair.checking import Warned, checked
@@ -39,7 +40,7 @@ from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.others import MOST_OFFSET, Filled, filled_from, without_foreign
 from native_reader.repair.records import CRCS, Choices, ReadSettings
 from native_reader.repair.refusals import refusal
-from native_reader.repair.refused import is_controlled, refuse_foreign, refuse_kinds, refuse_topics
+from native_reader.repair.refused import refuse_foreign, refuse_kinds, refuse_topics
 from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_settings
 from native_reader.repair.survey import WANTED, Change, Decided, Run, Survey, Survivors
 from native_reader.sentences import Said, say

@@ -9,6 +9,7 @@ from native_reader.broker.settings import Topics
 from native_reader.errors import RepairError, did_you_mean
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
+from native_reader.log.recovery import EPOCHS, is_controlled
 from native_reader.repair.named import rightly_named
 from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
@@ -26,7 +27,6 @@ from native_reader.witness.look import look_at
 
 _LOCAL = "file://"
 _PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
-CONTROLLER = "epochFileCheckpoint"
 """What a broker whose master a controller chooses has beside its log."""
 _SAMPLED = 8
 _LOOKED_AT = 64 << 10
@@ -56,7 +56,7 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
             continue
         raise refusal("rocksdb", store=files.uri, name=database.uri.rpartition("/")[2])
     if is_controlled(files) and not (choices.single or choices.topics):
-        raise refusal("controller", store=files.uri, name=CONTROLLER)
+        raise refusal("controller", store=files.uri, name=EPOCHS)
     _refuse_parts(files)
     _refuse_property_crc(files)
 
@@ -66,11 +66,6 @@ def refuse_foreign(files: StoreFiles, reserved_hours: int) -> None:
     for each in look_at(files, files.segments[-1].end, reserved_hours, reads_log=False).contradictions:
         if each.effect == FOREIGN_SEGMENTS:
             raise refusal("foreign", what=each.said)
-
-
-def is_controlled(files: StoreFiles) -> bool:
-    """Whether a controller chose the master of this store's broker."""
-    return storage_of(files.uri).entry(f"{files.uri}/{CONTROLLER}") is not None
 
 
 def why_refused(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.log.recovery import EPOCHS
 from native_reader.repair import disk
 from native_reader.repair.comparing import Comparing
 from native_reader.repair.copies import Copies
@@ -22,7 +23,6 @@ from native_reader.repair.log_shape import Hole, Moved
 from native_reader.repair.moved import content_of_segment, write_settings
 from native_reader.repair.old_queues import WIDTH
 from native_reader.repair.plan import NewQueue, RepairPlan
-from native_reader.repair.refused import CONTROLLER
 from native_reader.repair.settings import copy_settings
 from native_reader.repair.unfinished import LOG, NOTE
 from native_reader.scan.progress import Meter, PartMeter, Watch
@@ -239,7 +239,7 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
     """Copy the configuration, and files that are not read here."""
     root = local_path(plan.files.uri)
     logs = tuple(f"{local_path(each).removeprefix(f'{root}/')}/" for each in plan.log_directories)
-    for name, _ in disk.files_below(root, (*_MADE, CONTROLLER)):
+    for name, _ in disk.files_below(root, (*_MADE, EPOCHS)):
         if not name.startswith(logs):
             disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
     if plan.files.config is not None:

@@ -264,6 +264,12 @@ START = {
             "commitlog 文件（{size}），除非文件的修改时间较新"
         ),
     ),
+    "start controller": (
+        "with a controller, this is for a broker that becomes the master. One that becomes a slave cuts its log where the master's one "
+        "differs: compare both with rmqstore diff first",
+        "使用 controller 时，此回答针对成为主节点的 broker。成为从节点的 broker 会在与主节点不同之处截断自己的 commitlog："
+        "请先用 rmqstore diff 比较两者",
+    ),
     "start no topics": ("it would not know any topic: there are no topic settings", "没有 topic 配置：它不认识任何 topic"),
     "start lost settings": (
         "{file} cannot be used and has no .bak: it would start without what was in it",

@@ -13,7 +13,7 @@ from native_reader.broker.config_files import has_file
 from native_reader.broker.databases import has_settings
 from native_reader.broker.versions import oldest_version
 from native_reader.checks import Size, whole
-from native_reader.log.recovery import first_store_time
+from native_reader.log.recovery import first_store_time, is_controlled
 from native_reader.options import MessageOptions
 from native_reader.records.damages import Damages
 from native_reader.sentences import ENGLISH, Said, say
@@ -178,7 +178,7 @@ def may_start(
     reasons: dict[Line, list[Cause]] = {line: list(refusals.of(line)) for line in lines}
     started = [line for line in lines if not _refuses(reasons[line])]
     after = _after(log, witnesses.samples, [line for line in started if not _leaves_out(reasons[line])], counts=counts)
-    of_all = [*_contradictions(witnesses, is_counted=after is not None), *_unknown_topics(files), *log.holes()]
+    of_all = [*_contradictions(witnesses, is_counted=after is not None), *_unknown_topics(files), *_of_controller(files), *log.holes()]
     of_all += expired_segments(files, now, reserved_hours, witnesses.begun)
     for line in started:
         if not _leaves_out(reasons[line]) and not witnesses.unread:  # else it has another log, or all of its log is not known
@@ -246,6 +246,12 @@ def _unknown_topics(files: StoreFiles) -> Iterator[Cause]:
     config = files.config
     if config is None or not (has_settings(config) or has_file(config, "topics.json")):
         yield cause("no topics")
+
+
+def _of_controller(files: StoreFiles) -> Iterator[Cause]:
+    """A slave compares epochs with its master, and cuts its log where they part (AutoSwitchHAClient, 5.0.0+)."""
+    if is_controlled(files):
+        yield cause("controller")
 
 
 def _refuses(reasons: Sequence[Cause]) -> bool:

@@ -89,6 +89,7 @@ KINDS: Mapping[str, Harm] = {
     EXPIRED: Harm.LOSES,
     FIRST_GONE: Harm.CHANGES,
     "no topics": Harm.CHANGES,
+    "controller": Harm.CHANGES,
     "lost settings": Harm.CHANGES,
     "old settings": Harm.CHANGES,
     "queued again": Harm.CHANGES,

@@ -25,7 +25,7 @@ from native_reader.witness import logged
 from native_reader.writing.records import checkpoint
 
 KEPT = 9_000_000
-NOT_WHOLE = "5.5.0-slave", "5.5.0-dledger", "5.5.0-multipath", "5.5.0-rocksdb-moved"
+NOT_WHOLE = "5.5.0-slave", "5.5.0-dledger", "5.5.0-multipath", "5.5.0-rocksdb-moved", "5.5.0-failover"
 
 
 def answer_of(store: Path, version: str | None = None) -> Start:
@@ -303,6 +303,11 @@ def test_an_empty_segment_before_others_is_refused_by_each_broker(killed: Path) 
         ("left out segment size", "4.0.0–4.4.x, 4.9.2"),
     ]
     assert start.outcome == BETTER_NOT
+
+
+def test_a_broker_with_a_controller_can_become_a_slave(own_store: Callable[[str], Golden]) -> None:
+    start = answer_of(own_store("5.5.0-failover").root)
+    assert (start.outcome, kinds(start)) == (BUT, ["controller"])
 
 
 def test_queues_that_a_broker_moved_to_rocksdb_lack_messages(own_store: Callable[[str], Golden]) -> None:
