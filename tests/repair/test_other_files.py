@@ -17,6 +17,8 @@ from support.repaired import contents, entries, records_of
 from support.store_damages import patch, records, segments
 
 import native_reader as nr
+from native_reader.broker.progress import checkpoint_of
+from native_reader.broker.versions import oldest_version
 
 HTML = b"<html><body>502 Bad Gateway</body></html>"
 
@@ -216,3 +218,17 @@ def test_a_log_on_two_disks_was_refused(tmp_path: Path) -> None:
     assert done.plan.messages + done.plan.placeholders == 600
     assert len(segments(tmp_path / "second")) == 4
     assert done.start.outcome in ("yes", "yes, but")
+
+
+@pytest.mark.parametrize(("name", "has_offsets"), [("4.9.7-kinds", False), ("5.5.0-killed", True)])
+def test_a_store_of_4_looked_like_one_of_5_after_its_repair(tmp_path: Path, name: str, *, has_offsets: bool) -> None:
+    """Its checkpoint had offsets, which only later brokers write."""
+    old = unpack(name, tmp_path, STORES).root
+    (segment, *_) = sorted((old / "commitlog").iterdir())
+    offset = nr.open(old).messages(topic="Plain", columns="physical_offset").to_table()["physical_offset"].to_pylist()[3]
+    patch(segment, offset, bytes(100))
+    nr.open(old).repair(tmp_path / "new")
+    found = checkpoint_of((tmp_path / "new").as_uri())
+    assert (found.confirmed > 0, found.dispatched > 0, found.newest > 0) == (has_offsets, has_offsets, True)
+    (before,), (after,) = nr.open(old).stores, nr.open(tmp_path / "new").stores
+    assert has_offsets or oldest_version(before) == oldest_version(after)
