@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_written
+from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_light, is_written
 from native_reader.layout.record import HEAD, SMALLEST_RECORD
 from native_reader.repair.records import piece_at
 from native_reader.repair.refusals import refusal
@@ -32,8 +32,8 @@ class OldQueue:
         self._queue, self.topic, self.queue_id, self.files = queue, queue.topic, queue.queue_id, queue.files
         with QueueReader(queue) as reader:
             self.stop = reader.number_at(reader.bound() - 1) + 1 if reader.bound() else queue.files[0].base
-            self.first = _first_confirmed(reader, store, (queue.topic, queue.queue_id))
-            """Slot and offset of the first entry that names its record, if one is found."""
+            self.first = None if is_light(queue.topic) else _first_confirmed(reader, store, (queue.topic, queue.queue_id))
+            """Slot and offset of the first entry that names its record, if one is found; not looked for in light queues."""
         self.begin = queue.files[0].base
         self._at, self._ahead = 0, np.empty(0, QUEUE_ENTRY)
 
@@ -121,8 +121,6 @@ class OldQueues:
 
     def _refuse_other_sizes(self, queues: list[Queue]) -> None:
         for queue in queues:
-            if queue.topic.startswith("%LMQ%"):
-                raise refusal("light", name=f"'{queue.topic}'")
             for file in queue.files:
                 if file.base % self.units:
                     sizes = {"size": file.units * WIDTH, "expected": self.units * WIDTH}
