@@ -72,8 +72,8 @@ def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str
         needed = smallest_placeholder(*key) + room.get(key, 0)
         if loose.is_passed and not _has_room(free, loose, needed):
             ignored.append(loose)
-        else:
-            _place_loose(shape.holes, loose, key, needed, free, placed)
+        elif not _place_loose(loose, needed, free, placed):
+            raise _no_place(shape.holes, loose, key)
     found = np.array(sorted(placed), EXACT)
     if len(found):
         end = max(end, int(found["offset"][-1] + found["size"][-1]))
@@ -88,7 +88,7 @@ def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str
 def _placeholder(filling: Filling, lost: Lost, row: int) -> bytes:
     """The placeholder of a number."""
     offset, size, queue, slot = filling.placed[row].item()
-    return placeholder(lost.queues[queue], slot, offset, size, int(filling.times[row]), filling.names.get(row, b""))
+    return placeholder(lost.queues[queue], slot, offset, size, int(filling.times[row]), more=filling.names.get(row, b""))
 
 
 def _times_of(holes: Sequence[Hole], placed: NDArray[np.void]) -> Numbers:
@@ -124,21 +124,20 @@ def _place_known(hole: Hole, number: int, exact: NDArray[np.void], placed: list[
         free.append(_Free(number, at, hole.stop, left))
 
 
-def _place_loose(
-    holes: Sequence[Hole], loose: Loose, key: tuple[str, int], needed: int, free: list[_Free], placed: list[tuple[int, int, int, int]]
-) -> None:
-    """Place messages whose own place is unknown: between their neighbours, in their order."""
+def _place_loose(loose: Loose, needed: int, free: list[_Free], placed: list[tuple[int, int, int, int]]) -> bool:
+    """Place messages whose own place is unknown: between their neighbours, in their order. Returns whether all have one."""
     at = max(0, bisect_right(free, loose.low, key=lambda each: each.stop))
     for slot in range(loose.first, loose.stop):
         while at < len(free) and not _fits(free[at], needed):
             at += 1
         if at == len(free) or free[at].start >= loose.high:
-            raise _no_place(holes, loose, key)
+            return False
         space = free[at]
         rest = space.stop - space.start - needed
         size = needed + (rest if 0 < rest < space.left else 0)
         placed.append((space.start, size, loose.queue, slot))
         space.start += size
+    return True
 
 
 def _no_place(holes: Sequence[Hole], loose: Loose, key: tuple[str, int]) -> RepairError:
@@ -228,7 +227,7 @@ def code_of(topic: str, time: int) -> int:
     return time if topic == DELAY_TOPIC else 0 if topic == OP_TOPIC else java_hash(PLACEHOLDER_TAG)
 
 
-def placeholder(queue: tuple[str, int], slot: int, offset: int, room: int, time: int, more: bytes = b"") -> bytes:
+def placeholder(queue: tuple[str, int], slot: int, offset: int, room: int, time: int, *, more: bytes = b"") -> bytes:
     """A record for a lost message, with `more` properties. It has `room` bytes, or fewer if a filler fits after it."""
     topic, queue_id = queue
     form, least = _form(topic, queue_id), smallest_placeholder(topic, queue_id) + len(more)

@@ -7,7 +7,8 @@ place of the lost record, and that names the light queue as the record did: a br
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,26 +33,24 @@ def lights_of(
 
     `spare`: how many bytes the properties of each can take.
     """
-    carried, without = dict[int, dict[int, int]](), list[Loose]()
+    carriers, without = _Carriers(lost, placed, spare), list[Loose]()
     for offset, _, queue, slot in lost.lights.tolist():
         row = int(np.searchsorted(placed["offset"], offset, "right")) - 1
-        carried.setdefault(row, {})[queue] = slot
-        if _size(lost, carried[row]) > spare[row]:
+        if not carriers.has_room(row, queue, slot):
             raise refusal("no room", offset=offset, size=int(placed["size"][row]))
+        carriers.put(row, queue, slot)
     rows = [row for row, queue in enumerate(placed["queue"].tolist()) if _may_carry(lost.queues[queue], light_lists)]
     for loose in sorted(lost.loose_lights, key=lambda each: (each.is_passed, each.low)):
-        slots = range(loose.first, loose.stop)
-        chosen = list(_chosen(lost, placed, spare, carried, loose, rows))
+        slots, chosen = range(loose.first, loose.stop), carriers.chosen(loose, rows)
         if len(chosen) == len(slots):
             for slot, row in zip(slots, chosen, strict=True):
-                carried.setdefault(row, {})[loose.queue] = slot
+                carriers.put(row, loose.queue, slot)
         elif loose.is_passed:
             without.append(loose)
         else:
             topic, _ = lost.queues[loose.queue]
             raise refusal("no light place", topic=f"'{topic}'", count=len(slots), first=loose.first, found=len(chosen))
-    found = np.array([(queue, slot, row) for row, mine in sorted(carried.items()) for queue, slot in mine.items()], LIGHTS)
-    return found, {row: _properties(lost, mine) for row, mine in carried.items()}, without
+    return carriers.entries(), {row: carriers.properties(mine) for row, mine in carriers.slots.items()}, without
 
 
 def _may_carry(key: tuple[str, int], light_lists: Mapping[tuple[str, int], int]) -> bool:
@@ -59,25 +58,32 @@ def _may_carry(key: tuple[str, int], light_lists: Mapping[tuple[str, int], int])
     return key in light_lists or (not light_lists and kind_of_topic(key[0]) not in SYSTEM_KINDS)
 
 
-def _chosen(
-    lost: Lost, placed: NDArray[np.void], spare: Sequence[int], carried: Mapping[int, Mapping[int, int]], loose: Loose, rows: Sequence[int]
-) -> Iterator[int]:
-    """The first placeholders between the neighbours of lost slots that have room for one of them each."""
-    left = loose.stop - loose.first
-    for row in rows:
-        mine = carried.get(row, {})
-        if left and loose.low < int(placed["offset"][row]) < loose.high and loose.queue not in mine:
-            if _size(lost, {**mine, loose.queue: loose.stop - 1}) <= spare[row]:
-                left -= 1
-                yield row
+class _Carriers:
+    """Placeholders that name light queues. `slots`: the queue offset of each in each of its light queues, by their numbers."""
 
+    def __init__(self, lost: Lost, placed: NDArray[np.void], spare: Sequence[int]) -> None:
+        self._queues, self._offsets, self._spare = lost.queues, placed["offset"].tolist(), spare
+        self.slots = dict[int, dict[int, int]]()
 
-def _size(lost: Lost, mine: Mapping[int, int]) -> int:
-    return len(_properties(lost, mine))
+    def put(self, row: int, queue: int, slot: int) -> None:
+        """Give a placeholder a slot."""
+        self.slots.setdefault(row, {})[queue] = slot
 
+    def has_room(self, row: int, queue: int, slot: int) -> bool:
+        """Whether a placeholder can name a light queue with all that it names already."""
+        return len(self.properties({**self.slots.get(row, {}), queue: slot})) <= self._spare[row]
 
-def _properties(lost: Lost, mine: Mapping[int, int]) -> bytes:
-    """The light queues of a placeholder, and its queue offsets in them."""
-    separator = LIGHT_SEPARATOR.decode()
-    names, slots = separator.join(lost.queues[queue][0] for queue in mine), separator.join(map(str, mine.values()))
-    return pack_properties({LIGHT_QUEUES: names, LIGHT_OFFSETS: slots})
+    def chosen(self, loose: Loose, rows: Sequence[int]) -> list[int]:
+        """The first ones between the neighbours of lost slots that have room for one of them each; fewer, if there are no more."""
+        between = (row for row in rows if loose.low < self._offsets[row] < loose.high and loose.queue not in self.slots.get(row, {}))
+        return list(islice((row for row in between if self.has_room(row, loose.queue, loose.stop - 1)), loose.stop - loose.first))
+
+    def properties(self, mine: Mapping[int, int]) -> bytes:
+        """The light queues of a placeholder, and its queue offsets in them."""
+        separator = LIGHT_SEPARATOR.decode()
+        names, slots = separator.join(self._queues[queue][0] for queue in mine), separator.join(map(str, mine.values()))
+        return pack_properties({LIGHT_QUEUES: names, LIGHT_OFFSETS: slots})
+
+    def entries(self) -> NDArray[np.void]:
+        """All slots, by placeholder."""
+        return np.array([(queue, slot, row) for row, mine in sorted(self.slots.items()) for queue, slot in mine.items()], LIGHTS)
