@@ -130,6 +130,28 @@ def test_a_light_queue_without_files_beside_others(tmp_path: Path) -> None:
     assert (tmp_path / "again" / "config" / "lmqConsumerOffset.json").read_bytes() == offsets.read_bytes()
 
 
+@pytest.mark.parametrize("older", [1, 3])
+@pytest.mark.parametrize("has_queues", [True, False])
+def test_a_light_queue_that_was_created_again(tmp_path: Path, older: int, has_queues: bool) -> None:
+    """Records of its first life have the same offsets. They are whole, and stay in their topic."""
+    store = unpack("4.9.7-light", tmp_path, STORES).root
+    whole, (segment,) = _own(store), segments(store)
+    content = bytearray(segment.read_bytes())
+    for slot, offset, size, _ in whole["%LMQ%b1"][older:]:
+        own = b"INNER_MULTI_QUEUE_OFFSET\1%d," % (2 * slot + 1)
+        at = content.index(own, offset, offset + size) + len(own)
+        content[at : at + len(str(slot))] = b"%0*d" % (len(str(slot)), slot - older)
+    segment.write_bytes(content)
+    path = store / "consumequeue" / "%LMQ%b1" / "0" / ("0" * 20)
+    path.write_bytes(path.read_bytes()[20 * older :] + bytes(20 * older))
+    whole = _own(store)
+    if not has_queues:
+        _all_queues(store)
+    done = opened(store).repair(tmp_path / "new")
+    assert (done.plan.placeholders, done.plan.messages) == (0, len(whole["Parent"]))
+    assert _own(tmp_path / "new") == whole
+
+
 def test_a_group_of_a_light_queue_misses_its_lost_messages(tmp_path: Path) -> None:
     store = unpack("4.9.7-light", tmp_path, STORES).root
     (store / "config" / "lmqConsumerOffset.json").write_text('{"offsetTable":{},"lmqOffsetTable":{"%LMQ%a@%LMQ%device":11}}')
