@@ -55,6 +55,11 @@ def is_written(entries: NDArray[np.void]) -> NDArray[np.bool_]:
     return written
 
 
+def is_light(topic: str) -> bool:
+    """Whether the queues of that name repeat records of other topics."""
+    return topic.startswith(LIGHT_TOPIC)
+
+
 def refers_to_record(offset: int, size: int) -> bool:
     """As `is_written`, for one entry."""
     return size > 0 and size != FILLER_SIZE and offset >= 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, OP_TOPIC
 from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import SMALLEST_RECORD, Numbers
+from native_reader.repair.lights import NAMES_SIZE, NO_LIGHTS, lights_of
 from native_reader.repair.log_shape import BLANK, Hole, LogShape
 from native_reader.repair.lost import EXACT, Loose, Lost
 from native_reader.repair.refusals import refusal
@@ -53,27 +54,41 @@ class Filling(NamedTuple):
     end: int
     ignored: Sequence[Loose] = ()
     """What only groups tell of, and has no room in the damaged bytes."""
+    lights: NDArray[np.void] = NO_LIGHTS
+    names: Mapping[int, bytes] = {}
+    """The properties that name the light queues of placeholders, by their number."""
 
 
-def filled(shape: LogShape, lost: Lost, end: int) -> Filling:
-    """Give each lost message a place. `end`: of the last whole record."""
+def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str, int], int]) -> Filling:
+    """Give each lost message a place. `end`: of the last whole record; `light_lists`: see `Survey`."""
     placed, free = list[tuple[int, int, int, int]](), list[_Free]()
+    room = {key: size + NAMES_SIZE for key, size in light_lists.items()} if lost.loose_lights else {}
     for number, hole in enumerate(shape.holes):
         first, stop = np.searchsorted(lost.exact["offset"], (hole.start, hole.stop)).tolist()
         _place_known(hole, number, lost.exact[first:stop], placed, free)
     ignored = list[Loose]()
     for loose in sorted(lost.loose, key=lambda each: (each.is_passed, each.low)):
-        if loose.is_passed and not _has_room(free, loose, smallest_placeholder(*lost.queues[loose.queue])):
+        key = lost.queues[loose.queue]
+        needed = smallest_placeholder(*key) + room.get(key, 0)
+        if loose.is_passed and not _has_room(free, loose, needed):
             ignored.append(loose)
-        else:
-            _place_loose(shape.holes, loose, lost.queues[loose.queue], free, placed)
+        elif not _place_loose(loose, needed, free, placed):
+            raise _no_place(shape.holes, loose, key)
     found = np.array(sorted(placed), EXACT)
     if len(found):
         end = max(end, int(found["offset"][-1] + found["size"][-1]))
     times = _times_of(shape.holes, found)
-    rows = zip(found.tolist(), times.tolist(), strict=True)
-    sizes = [len(placeholder(lost.queues[queue], slot, offset, size, time)) for (offset, size, queue, slot), time in rows]
-    return Filling(found, np.array(sizes, np.int64), times, end, ignored)
+    spare = [size - smallest_placeholder(*lost.queues[queue]) for _, size, queue, _ in found.tolist()]
+    lights, names, without = lights_of(lost, found, spare, light_lists)
+    filling = Filling(found, np.array([], np.int64), times, end, [*ignored, *without], lights, names)
+    sizes = [len(_placeholder(filling, lost, row)) for row in range(len(found))]
+    return filling._replace(sizes=np.array(sizes, np.int64))
+
+
+def _placeholder(filling: Filling, lost: Lost, row: int) -> bytes:
+    """The placeholder of a number."""
+    offset, size, queue, slot = filling.placed[row].item()
+    return placeholder(lost.queues[queue], slot, offset, size, int(filling.times[row]), more=filling.names.get(row, b""))
 
 
 def _times_of(holes: Sequence[Hole], placed: NDArray[np.void]) -> Numbers:
@@ -109,22 +124,20 @@ def _place_known(hole: Hole, number: int, exact: NDArray[np.void], placed: list[
         free.append(_Free(number, at, hole.stop, left))
 
 
-def _place_loose(
-    holes: Sequence[Hole], loose: Loose, key: tuple[str, int], free: list[_Free], placed: list[tuple[int, int, int, int]]
-) -> None:
-    """Place messages whose own place is unknown: between their neighbours, in their order."""
-    needed = smallest_placeholder(*key)
+def _place_loose(loose: Loose, needed: int, free: list[_Free], placed: list[tuple[int, int, int, int]]) -> bool:
+    """Place messages whose own place is unknown: between their neighbours, in their order. Returns whether all have one."""
     at = max(0, bisect_right(free, loose.low, key=lambda each: each.stop))
     for slot in range(loose.first, loose.stop):
         while at < len(free) and not _fits(free[at], needed):
             at += 1
         if at == len(free) or free[at].start >= loose.high:
-            raise _no_place(holes, loose, key)
+            return False
         space = free[at]
         rest = space.stop - space.start - needed
         size = needed + (rest if 0 < rest < space.left else 0)
         placed.append((space.start, size, loose.queue, slot))
         space.start += size
+    return True
 
 
 def _no_place(holes: Sequence[Hole], loose: Loose, key: tuple[str, int]) -> RepairError:
@@ -149,9 +162,9 @@ def content_of(hole: Hole, filling: Filling, lost: Lost) -> Iterator[tuple[int, 
     """The bytes of a hole in the new log, piece by piece: offset and content."""
     first, stop = np.searchsorted(filling.placed["offset"], (hole.start, hole.stop)).tolist()
     at = hole.start
-    for offset, size, queue, slot in filling.placed[first:stop].tolist():
+    for row, (offset, size, *_) in enumerate(filling.placed[first:stop].tolist(), first):
         yield from _fillers(at, offset, hole.time)
-        record = placeholder(lost.queues[queue], slot, offset, size, hole.time)
+        record = _placeholder(filling, lost, row)
         yield offset, record
         yield from _fillers(offset + len(record), offset + size, hole.time)
         at = offset + size
@@ -214,14 +227,14 @@ def code_of(topic: str, time: int) -> int:
     return time if topic == DELAY_TOPIC else 0 if topic == OP_TOPIC else java_hash(PLACEHOLDER_TAG)
 
 
-def placeholder(queue: tuple[str, int], slot: int, offset: int, room: int, time: int) -> bytes:
-    """A record for a lost message. It has `room` bytes, or fewer if a filler fits after it."""
+def placeholder(queue: tuple[str, int], slot: int, offset: int, room: int, time: int, *, more: bytes = b"") -> bytes:
+    """A record for a lost message, with `more` properties. It has `room` bytes, or fewer if a filler fits after it."""
     topic, queue_id = queue
-    form, least = _form(topic, queue_id), smallest_placeholder(topic, queue_id)
+    form, least = _form(topic, queue_id), smallest_placeholder(topic, queue_id) + len(more)
     slack = room - least
     if slack < 0:
         raise refusal("no room", offset=offset, size=room)
-    properties, body = form.properties, form.body
+    properties, body = form.properties + more, form.body
     if slack < SMALLEST_FILLER:
         # Both ways in which brokers parse properties pass empty ones; the op topic's consumer reads a number.
         body, properties = (body + b"0" * slack, properties) if topic == OP_TOPIC else (body, properties + _SEPARATOR * slack)

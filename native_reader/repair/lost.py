@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from native_reader.broker.consumer_offsets import GroupOffset
 from native_reader.layout.kinds import kind_of_topic
-from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
+from native_reader.layout.queue_entry import QUEUE_ENTRY, is_light, is_written
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
 from native_reader.repair.log_shape import LogShape
 from native_reader.repair.old_queues import is_filler
@@ -49,6 +49,10 @@ class Lost(NamedTuple):
     loose: list[Loose]
     ends: list[int]
     """The next queue offset of each queue."""
+    lights: NDArray[np.void]
+    """The places in light queues of the records in `exact`, if entries there name them."""
+    loose_lights: list[Loose]
+    """The other lost slots of light queues."""
 
 
 def named_end(survey: Survey, until: int) -> int:
@@ -89,8 +93,12 @@ def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset], *, e
         lost["size"], lost["queue"], lost["slot"] = entries["size"], len(queues) - 1, slots
         pieces.append(lost)
     everything = np.concatenate(pieces)
-    exact = _without_overlaps(everything[everything["offset"] >= 0])
-    return Lost(queues, exact, list(_loose(survey, queues, begins, everything, exact)), ends)
+    of_light = np.array([is_light(topic) for topic, _ in queues], np.bool_)[everything["queue"]]
+    own, light = everything[~of_light], everything[of_light]
+    exact = _without_overlaps(own[own["offset"] >= 0])
+    lights = light[np.isin(light["offset"], exact["offset"])]
+    loose = (list(_loose(survey, queues, begins, each, known)) for each, known in ((own, exact), (light, lights)))
+    return Lost(queues, exact, next(loose), ends, lights, next(loose))
 
 
 def _may_have_ended_later(queue: Survivors, holes: Numbers, stop: int) -> bool:
@@ -114,9 +122,9 @@ def _committed(groups: Iterable[GroupOffset]) -> Mapping[tuple[str, int], int]:
 def _check_order(key: tuple[str, int], queue: Survivors) -> None:
     """Refuse a queue in which two records have the same offset.
 
-    Without files, only the later messages of a topic count that was created again.
+    Without files, and in light queues, only the later messages count if it was created again.
     """
-    if queue.before is None:
+    if queue.before is None or is_light(key[0]):
         begins = [number for number, run in enumerate(queue.runs) if run.first == 0]
         queue.keep_from(begins[-1] if begins else 0)
     for before, after in pairwise(queue.runs):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from native_reader.columns.rows import Rows
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC
-from native_reader.layout.queue_entry import java_hash
+from native_reader.layout.queue_entry import is_light, java_hash
 from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Mask, Numbers
 from native_reader.plan.beside import Sides
 from native_reader.repair.doubts import KEYS, WHY, doubts_in
@@ -131,11 +131,11 @@ class _MarkedSplit(Reading):
             self._rows += len(whole)
             self._marker.add(whole.source.u8, whole.records)
             marks = Marks._make(self._marker.taken())
-            columns = {name: pa.array(column) for name, column in self._records(whole, marks)._asdict().items()}
-            yield (
-                whole,
-                pa.record_batch(columns if self._with_tags is None else columns | {_KEYS_COLUMN: _lists(marks, with_tags=self._with_tags)}),
-            )
+            records = self._records(whole, marks)
+            columns = {name: pa.array(column) for name, column in records._asdict().items()}
+            if self._with_tags is not None:
+                columns[_KEYS_COLUMN] = _lists(marks, len(records.offset), with_tags=self._with_tags)
+            yield whole, pa.record_batch(columns)
 
     def _records(self, rows: Rows, marks: Marks) -> Records:
         for topic, queue_id in marks.places:
@@ -147,9 +147,17 @@ class _MarkedSplit(Reading):
         queue = np.array(self._numbers, np.int64)[marks.place]
         queue = np.where((state == PREPARED) | (state == ROLLBACK), held_back(queue), queue)
         code, by_time = self._codes(rows, marks)
-        return Records(
-            marks.offset, marks.size.astype(np.int64), marks.time, queue, marks.queue_offset, code, by_time, self._doubts(rows, marks)
-        )
+        doubts, none = self._doubts(rows, marks), np.zeros(len(rows), np.bool_)
+        own = Records(marks.offset, marks.size.astype(np.int64), marks.time, queue, marks.queue_offset, code, by_time, doubts, none)
+        return _joined([own, self._lights(own, marks)]) if len(marks.light) else own
+
+    def _lights(self, own: Records, marks: Marks) -> Records:
+        """The places of these records in light queues."""
+        names = [(name, name.decode("utf-8", "replace")) for name in marks.light_queues]
+        numbers = np.array([self._numbering.number(name, 0) if is_light(text) else -1 for name, text in names], np.int64)[marks.light]
+        which = (numbers >= 0) & (marks.light_number >= 0) & (own.queue[marks.light_row] >= 0)
+        found = own.where(marks.light_row[which])
+        return found._replace(queue=numbers[which], slot=marks.light_number[which], is_light=np.ones(len(found.offset), np.bool_))
 
     def _doubts(self, rows: Rows, marks: Marks) -> NDArray[np.int8]:
         found = doubts_in(rows, marks.doubts)
@@ -172,9 +180,9 @@ class _MarkedSplit(Reading):
         return code, by_time
 
 
-def _lists(marks: Marks, *, with_tags: bool) -> pa.ListArray:
-    """The hashes of the keys of each record that brokers index."""
+def _lists(marks: Marks, count: int, *, with_tags: bool) -> pa.ListArray:
+    """The hashes of the keys of each record that brokers index. `count`: of the rows, with those that have none."""
     rolls_back = marks.flags & TRANSACTION == ROLLBACK
     rows, hashes = indexed(marks.key_row, marks.key, marks.tag_key, marks.tag != 0, rolls_back, with_tags=with_tags)
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(marks.offset)))])
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
     return pa.ListArray.from_arrays(bounds.astype(np.int32), hashes.astype(np.int32))

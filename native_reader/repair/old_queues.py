@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_written
+from native_reader.layout.properties import LIGHT_OFFSETS, LIGHT_QUEUES, LIGHT_SEPARATOR, parse
+from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_light, is_written
 from native_reader.layout.record import HEAD, SMALLEST_RECORD
 from native_reader.repair.records import piece_at
 from native_reader.repair.refusals import refusal
@@ -61,7 +62,7 @@ def _first_confirmed(reader: QueueReader, store: StoreFiles, key: tuple[str, int
         entries = reader.read(begin, min(begin + _AT_ONCE, reader.bound()))
         inside = np.flatnonzero((entries.offsets >= low) & (entries.offsets < high))[:left]
         for slot, offset in zip(entries.numbers[inside].tolist(), entries.offsets[inside].tolist(), strict=True):
-            place = _place_at(store, offset)
+            place = _place_at(store, offset, key)
             if place == (*key, slot):
                 return (slot, offset) if first is None or first[1] >= offset else first
             if first is None and place is not None and place[:2] == key:
@@ -72,8 +73,8 @@ def _first_confirmed(reader: QueueReader, store: StoreFiles, key: tuple[str, int
     return None
 
 
-def _place_at(store: StoreFiles, offset: int) -> tuple[str, int, int] | None:
-    """Topic, queue and queue offset of the record at an offset; None if there is none."""
+def _place_at(store: StoreFiles, offset: int, key: tuple[str, int]) -> tuple[str, int, int] | None:
+    """Topic, queue and queue offset of the record at an offset; None if there is none. If `key` is a light queue: the offset there."""
     segment = store.segment_at(offset)
     assert segment is not None
     with suppress(OSError), storage_of(segment.uri).open(segment.uri) as file:
@@ -81,10 +82,21 @@ def _place_at(store: StoreFiles, offset: int) -> tuple[str, int, int] | None:
         if not len(heads) or not SMALLEST_RECORD <= heads["size"][0] <= segment.end - offset:
             return None
         content, records, is_whole = piece_at(store, offset, int(heads["size"][0]))
+        if is_light(key[0]):
+            begin, size = int(records.properties_at[0]), int(records.properties_size[0])
+            slot = _light_slots(parse(content[begin : begin + size])).get(key[0], "")
+            return (*key, int(slot)) if is_whole and slot.isdecimal() else None
         begin, own = int(records.topic_at[0]), records.heads[0]
         topic = content[begin : begin + int(records.topic_size[0])].decode("utf-8", "replace")
         return (topic, int(own["queue_id"]), int(own["queue_offset"])) if is_whole else None
     return None
+
+
+def _light_slots(properties: Mapping[str, str]) -> dict[str, str]:
+    """The light queues that a record names, and its queue offset in each."""
+    separator = LIGHT_SEPARATOR.decode()
+    names, slots = (properties.get(name, "").split(separator) for name in (LIGHT_QUEUES, LIGHT_OFFSETS))
+    return dict(zip(names, slots, strict=False))
 
 
 class OldQueues:
@@ -124,8 +136,6 @@ class OldQueues:
 
     def _refuse_other_sizes(self, queues: list[Queue]) -> None:
         for queue in queues:
-            if queue.topic.startswith("%LMQ%"):
-                raise refusal("light", name=f"'{queue.topic}'")
             for file in queue.files:
                 if file.base % self.units:
                     sizes = {"size": file.units * WIDTH, "expected": self.units * WIDTH}

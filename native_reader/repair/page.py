@@ -11,6 +11,7 @@ from native_reader.account.account import COLUMNS, Account, merged
 from native_reader.account.states import STATES, Mark, why
 from native_reader.broker.config_files import without
 from native_reader.layout.kinds import OP_TOPIC, kind_of_topic
+from native_reader.layout.queue_entry import is_light
 from native_reader.log.recovery import is_controlled
 from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.repair.needs import Needs
@@ -116,7 +117,8 @@ def _ranges(plan: RepairPlan) -> Iterator[tuple[int, int]]:
 def _lost_queues(plan: RepairPlan) -> Iterator[dict[str, Any]]:
     """The queue offsets of placeholders of each queue that has some."""
     for number, (topic, queue_id) in enumerate(plan.lost.queues):
-        slots = np.sort(plan.filling.placed["slot"][plan.filling.placed["queue"] == number])
+        lists = (plan.filling.placed, plan.filling.lights)
+        slots = np.sort(np.concatenate([each["slot"][each["queue"] == number] for each in lists]))
         if len(slots):
             parts = np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1)
             runs = [(int(part[0]), int(part[-1]) + 1) for part in parts]
@@ -328,11 +330,15 @@ def _missed(facts: Mapping[str, Any]) -> list[Block]:
 
 def _confirm(plan: RepairPlan, path: str, facts: Mapping[str, Any]) -> list[Block]:
     """Commands. Topics and groups that miss messages come first; an extract has no retry topics, by which mqadmin finds a group."""
-    ends = [(topic, queue_id, end) for (topic, queue_id), end in zip(plan.lost.queues, plan.lost.ends, strict=True) if end]
+    ends = [
+        (topic, queue_id, end)
+        for (topic, queue_id), end in zip(plan.lost.queues, plan.lost.ends, strict=True)
+        if end and not is_light(topic)
+    ]
     missing = {each["group"] for each in facts["groups"]}
     groups = sorted(plan.groups, key=lambda each: (each.group not in missing, each.group or ""))
     groups = [each for each in groups if plan.moved is None and not (each.group or "").startswith(_OF_BROKERS)]
-    topics = [*(each["topic"] for each in facts["queues"]), *(topic for topic, _, _ in ends)]
+    topics = [*(each["topic"] for each in facts["queues"] if not is_light(each["topic"])), *(topic for topic, _, _ in ends)]
     return of_new_store(path, plan.files, topics, groups, _seen(plan, ends))
 
 

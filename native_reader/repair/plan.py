@@ -22,7 +22,7 @@ from native_reader.broker.progress import checkpoint_of
 from native_reader.broker.settings import Topics
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
+from native_reader.layout.queue_entry import QUEUE_ENTRY, is_light, is_written
 from native_reader.layout.record import UP_TO_MAGIC, Numbers, stored_crc
 from native_reader.log.recovery import is_controlled
 from native_reader.records.damages import Damages
@@ -304,14 +304,16 @@ class RepairPlan:
         order = np.argsort(placed["queue"], kind="stable")
         bounds = np.searchsorted(placed["queue"][order], np.arange(len(self.lost.queues) + 1))
         for number, key in enumerate(self.lost.queues):
-            mine = order[bounds[number] : bounds[number + 1]]
+            lights = self.filling.lights[self.filling.lights["queue"] == number]
+            mine = np.concatenate([order[bounds[number] : bounds[number + 1]], lights["row"]])
             entries = np.empty(len(mine), WANTED)
             entries["slot"], entries["entry"]["offset"], entries["entry"]["size"] = (
-                placed["slot"][mine],
+                np.concatenate([placed["slot"][mine[: len(mine) - len(lights)]], lights["slot"]]),
                 placed["offset"][mine],
                 sizes[mine],
             )
-            entries["entry"]["tags_code"] = [code_of(key[0], time) for time in times[mine].tolist()]
+            topics = [self.lost.queues[queue][0] for queue in placed["queue"][mine].tolist()]
+            entries["entry"]["tags_code"] = [code_of(*each) for each in zip(topics, times[mine].tolist(), strict=True)]
             queue = self.survey.queues[key]
             yield NewQueue(*key, queue, np.concatenate([np.empty(0, WANTED), *queue.wanted]), entries, self.lost.ends[number])
 
@@ -363,6 +365,8 @@ class _Look(NamedTuple):
 def _looked(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> _Look:
     old = OldQueues(files, settings.sizes)
     refuse_topics(files, settings.choices.topics, (topic for topic, _ in old.all))
+    if settings.choices.topics and (light := next((topic for topic, _ in old.all if is_light(topic)), None)):
+        raise refusal("light", name=f"'{light}'")
     survey = _surveyed(files, old, settings, kept)
     plan = survey.reader.scan.plan()
     log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
@@ -383,7 +387,7 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
     # Without such losses, a group after the end of its queue is one of a topic that was deleted and created again.
     ends_in_loss = until > 0 or shape.has_junk or shape.bases[-1] in shape.made
     lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
-    filling = filled(shape, lost, survey.end)
+    filling = filled(shape, lost, survey.end, survey.light_lists)
     for loose in filling.ignored:
         lost.ends[loose.queue] = loose.first
     check = checked(as_named(files), settings)
@@ -501,17 +505,21 @@ def _drop_deleted(files: StoreFiles, survey: Survey, old: OldQueues, end: int) -
     If any queue has files, a queue without them was deleted, unless its broker had not dispatched its messages yet, or the settings
     have the queue. Brokers up to 4.9 delete queues of the half topic with any topic. If no queue has files, the settings decide.
     """
-    dispatched, topics = old.dispatched(end), Topics(files.config)
+    dispatched, topics, read = old.dispatched(end), Topics(files.config), {(each.topic, each.queue_id) for each in _groups(files)}
+    kinds = {is_light(topic) for topic, _ in old.all}
     configured, dropped, made = set(topics.names()), Counter[str](), Counter[str]()
     for key, queue in list(survey.queues.items()):
         if queue.before is not None or not queue.runs:
             continue
         is_known, is_system = key[0] in configured or not configured, kind_of_topic(key[0]) in SYSTEM_KINDS
-        is_gone = bool(old.all) and queue.runs[-1].last <= dispatched
-        is_live = not is_system and key[1] < topics.queues_of(key[0]) and not _was_created_later(key[0], queue, old)
+        light = is_light(key[0])  # has no settings
+        is_gone = light in kinds and queue.runs[-1].last <= dispatched
+        is_live = (
+            key in read if light else not is_system and key[1] < topics.queues_of(key[0]) and not _was_created_later(key[0], queue, old)
+        )
         count = sum(run.stop - run.first for run in queue.runs)
         # The name comes from the log, and its folder must be one in that of the queues.
-        if not (is_known or is_system) or not is_folder_name(key[0]) or (is_gone and not is_live):
+        if not (is_known or is_system or light) or not is_folder_name(key[0]) or (is_gone and not is_live):
             dropped[key[0]] += count
             del survey.queues[key]
         elif is_gone:
@@ -558,10 +566,10 @@ def _contradicts(run: Run, before: Run | None, after: Run | None, queue: Survivo
 
 def _of_other_queues(queues: Mapping[tuple[str, int], Survivors], old: Mapping[tuple[str, int], OldQueue]) -> Iterator[int]:
     """Records of queues without files that another queue names, in their own slot: their topic or queue is not what was written."""
-    runs = [run for queue in queues.values() if queue.before is None for run in queue.runs]
+    runs = [run for key, queue in queues.items() if queue.before is None and not is_light(key[0]) for run in queue.runs]
     slots = {run.begin: run.first for run in runs} | {run.last: run.stop - 1 for run in runs}
     places = np.array([*slots], np.int64)
-    for key, queue_files in old.items() if slots else ():
+    for key, queue_files in ((key, each) for key, each in old.items() if slots and not is_light(key[0])):
         for first, offsets in _named_without_record(queue_files, queues[key].runs if key in queues else []):
             for which in np.flatnonzero(np.isin(offsets, places)).tolist():
                 if slots[offset := int(offsets[which])] == first + which:

@@ -78,6 +78,8 @@ class Records(NamedTuple):
     """Whether the code is a delivery time, which follows from the broker's settings."""
     doubt: NDArray[np.int8]
     """What contradicts it: a number of `doubts.WHY`."""
+    is_light: Mask
+    """Whether it stands for the place of a record in a light queue, which the record is in besides its own."""
 
     def where(self, which: Mask | Numbers | slice) -> Records:
         """Only these records."""

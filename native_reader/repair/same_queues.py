@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written, java_hash
+from native_reader.layout.queue_entry import QUEUE_ENTRY, is_light, is_written, java_hash
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers, put_physical_offsets
 from native_reader.repair.records import bytes_at
 from native_reader.repair.survey import Survivors
@@ -62,7 +62,9 @@ class SameQueues:
 
     def __init__(self, queues: Mapping[tuple[str, int], Survivors], lacking: Sequence[tuple[int, int]]) -> None:
         chosen = {
-            key: each for key, each in sorted(queues.items()) if each.before is not None and kind_of_topic(key[0]) not in SYSTEM_KINDS
+            key: each
+            for key, each in sorted(queues.items())
+            if each.before is not None and kind_of_topic(key[0]) not in SYSTEM_KINDS and not is_light(key[0])
         }
         numbered = list(enumerate(chosen.items()))
         lost = Slots.of([piece for number, (_, queue) in numbered for piece in _lost(number, queue, lacking)])

@@ -10,6 +10,7 @@ from native_reader.broker.databases import has_settings
 from native_reader.broker.missing_settings import missing_settings
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.layout.queue_entry import is_light
 from native_reader.repair import disk
 from native_reader.storage.local import local_path
 
@@ -40,7 +41,7 @@ def mended_settings(config: str | None, topics: Iterable[str], with_entries: Col
     found |= dict.fromkeys(missing_settings(config, lambda: with_entries), MISSING)
     if found.get(_TOPICS) in NOT_MADE:
         found[_TOPICS] = DERIVED
-    own = {topic for topic in topics if kind_of_topic(topic) not in SYSTEM_KINDS}
+    own = {topic for topic in topics if kind_of_topic(topic) not in SYSTEM_KINDS and not is_light(topic)}
     if own and _TOPICS in states and found.get(_TOPICS) != DERIVED and own.isdisjoint(Topics(config).names()):
         found[_TOPICS] = OTHER
     return found
@@ -71,7 +72,7 @@ def _topics(queues: Iterable[tuple[str, int]]) -> dict[str, dict[str, object]]:
     """The settings of users' topics with as many queues as there are: a broker makes its own topics again."""
     counts: dict[str, int] = {}
     for topic, queue_id in queues:
-        if kind_of_topic(topic) not in SYSTEM_KINDS:
+        if kind_of_topic(topic) not in SYSTEM_KINDS and not is_light(topic):  # a light queue has no settings
             counts[topic] = max(counts.get(topic, 0), queue_id + 1)
     kept = {"perm": 6, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False}
     return {topic: {"topicName": topic, "readQueueNums": n, "writeQueueNums": n, **kept} for topic, n in sorted(counts.items())}

@@ -184,6 +184,8 @@ class Survey:
         """Records whose entries have other tags."""
         self.placed: dict[str, list[tuple[int, int, int]]] = {KEYS: [], TRANSACTION: []}
         """Offset, queue and queue offset of records that the index contradicts; and of open transactions in queues without files."""
+        self.light_lists: dict[tuple[str, int], int] = {}
+        """By queue: the most bytes that a record needs to name its light queues and its queue offsets in them."""
         self.messages = self._runs = 0
         self.first_time = self.last_time = 0
         self.end = files.min_offset
@@ -194,12 +196,17 @@ class Survey:
         """Read the log."""
         begun = monotonic()
         for batch in self.reader.batches():
-            records = self._chosen(self._changed(batch.but(np.isin(batch.offset, self._dropped))))
+            rows = batch.but(np.isin(batch.offset, self._dropped))
+            lights = self._chosen(rows.where(rows.is_light))
+            records = self._chosen(self._changed(rows.but(rows.is_light)))
             records = records.but(self._is_lost_by_itself(records))
             order = _by_queue(records.queue)
             is_doubtful = np.zeros(len(order), np.bool_)
             is_doubtful[order] = self._doubtful(records.where(order))
-            self._cover(records.but(is_doubtful))
+            records = records.but(is_doubtful)
+            self._cover(records)
+            if len(lights.offset):
+                self._compare_lights(records, lights.where(np.isin(lights.offset, records.offset)))
         self._seconds = monotonic() - begun
         if not self.messages:
             raise refusal("no record", store=self._files.uri)
@@ -262,6 +269,21 @@ class Survey:
             elif number < -1:
                 is_doubtful[begin:stop] = self._is_named(self.reader.queues[held_back(number)], records.where(slice(begin, stop)))
         return is_doubtful
+
+    def _compare_lights(self, records: Records, lights: Records) -> None:
+        """Compare the places of records in light queues with their entries, and note how long the lists of these places are."""
+        lights = lights.where(_by_queue(lights.queue))
+        lengths = np.zeros(len(records.offset), np.int64)
+        for begin, stop in _pieces(lights.queue, 0):
+            number = int(lights.queue[begin])
+            if number >= 0:
+                mine = lights.where(slice(begin, stop))
+                self._compare(self.reader.queues[number], mine)
+                digits = np.char.str_len(mine.slot.astype(np.str_))
+                lengths[np.searchsorted(records.offset, mine.offset)] += digits + len(self.reader.queues[number][0].encode()) + 2
+        for number in np.unique(records.queue[lengths > 0]).tolist():
+            key = self.reader.queues[number]
+            self.light_lists[key] = max(self.light_lists.get(key, 0), int(lengths[records.queue == number].max()))
 
     def _is_named(self, key: tuple[str, int], records: Records) -> Mask:
         """Which of these records, that brokers put into no queue, the entry in their slot names: their flags are not what was written."""
@@ -351,7 +373,9 @@ class Survey:
             offset = int(records.offset[row])
             if offset in self.doubts:
                 continue
-            if b"\0" in self._properties(offset, int(records.size[row])):
+            if records.is_light[row]:  # what the tag is, the record's own queue tells
+                wanted[row] = 1
+            elif b"\0" in self._properties(offset, int(records.size[row])):
                 wanted[row] = -self._doubt(records, row, ZEROS)
             else:
                 wanted[row] = 1

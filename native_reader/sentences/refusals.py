@@ -60,8 +60,13 @@ REFUSALS = {
         f"不修复带内部批量消息的 topic（队列类型 BatchCQ）。{_RESCUE[1]}",
     ),
     "refused light": (
-        f"light queues (LMQ) are not repaired, and {{name}} is one. {_RESCUE[0]}",
-        f"不修复轻量队列（LMQ），而 {{name}} 就是轻量队列。{_RESCUE[1]}",
+        f"{{name}} is a light queue (LMQ): it lists messages of any topics, and would have gaps in an extract. {_RESCUE[0]}",
+        f"{{name}} 是轻量队列（LMQ）：它列出任意 topic 的消息，在提取出的存储中会出现空缺。{_RESCUE[1]}",
+    ),
+    "refused no light place": (
+        f"light queue {{topic}} lacks {{count:,}} messages from queue offset {{first:,}}, "
+        f"and only {{found:,}} placeholders there have room to name it. {_RESCUE[0]}",
+        f"轻量队列 {{topic}} 从位点 {{first:,}} 起缺少 {{count:,}} 条消息，该处只有 {{found:,}} 个占位记录能写下它的名称。{_RESCUE[1]}",
     ),
     "refused part": (
         f"{{name}} is not repaired: no broker has shown yet that it would use the result. {_RESCUE[0]}",

@@ -77,14 +77,15 @@ class Brokers:
     def __init__(self) -> None:
         self._running: dict[str, Clients] = {}
 
-    def start(self, version: str, kept: Kept, store: Path, patience: float = PATIENCE) -> list[Row]:
+    def start(self, version: str, kept: Kept, store: Path, patience: float = PATIENCE, *, light: bool = False) -> list[Row]:
         """What a broker says that starts on this store; then it is stopped, while the next one starts."""
         if version not in self._running:
             self._running[version] = Clients(Java(version, "starts"), "Starts")
         port = free_port()
         places = {"storePathRootDir": store, "storePathCommitLog": store / "commitlog", "listenPort": port, "haListenPort": free_port()}
         # With enableLmq, a broker reads lmqConsumerOffset.json and not consumerOffset.json.
-        usual = {"fileReservedTime": RESERVED_HOURS, "enableLmq": "false", "enableMultiDispatch": "false"}
+        has_light = "true" if light else "false"
+        usual = {"fileReservedTime": RESERVED_HOURS, "enableLmq": has_light, "enableMultiDispatch": has_light}
         settings = QUICK | kept.settings | NOTHING_EXPIRES | usual | places
         configuration = store.with_name("broker.conf")
         configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))

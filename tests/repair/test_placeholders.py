@@ -68,7 +68,8 @@ def holes(draw: st.DrawFn) -> tuple[Hole, Lost]:
     stop = max(at, 92) + draw(st.sampled_from([0, 1, 8, 91, 92, 500]))
     closes = draw(st.booleans())
     loose = [Loose(1, 0, draw(st.integers(1, 2)), -1, 2**62)] if draw(st.booleans()) else []
-    return Hole(0, stop, TIME, closes=closes), Lost([("orders", 0), ("payments", 1)], np.array(exact, EXACT), loose, [9, 9])
+    queues, placed = [("orders", 0), ("payments", 1)], np.array(exact, EXACT)
+    return Hole(0, stop, TIME, closes=closes), Lost(queues, placed, loose, [9, 9], placed[:0], [])
 
 
 @sampled(400)
@@ -77,7 +78,7 @@ def test_every_byte_of_a_hole_is_a_record_or_a_blank(drawn: tuple[Hole, Lost]) -
     hole, lost = drawn
     shape = LogShape(1 << 20, 0, 1 << 20, {}, [hole], has_junk=False)
     try:
-        filling = filled(shape, lost, 0)
+        filling = filled(shape, lost, 0, {})
         pieces = list(content_of(hole, filling, lost))
     except nr.RepairError as error:
         if "have no room for" not in str(error):

@@ -21,7 +21,6 @@ from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.repair import disk, survey
 
 REFUSED = {
-    "4.9.7-light": "light queues (LMQ) are not repaired, and '%LMQ%a' is one",
     "5.5.0-compaction": "compaction is not repaired",
     "5.5.0-dledger": "DLedger log, whose entries are equal on all peers",
     "5.5.0-failover": "its broker runs in controller mode",
