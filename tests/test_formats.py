@@ -23,6 +23,7 @@ ELSEWHERE = {
     "native_reader/storage/tar_headers.py": "numbers of tar archives",
     "native_reader/records/damages.py": "rows in memory, which no file has",
     "native_reader/storage/filled.py": "the same",
+    "native_reader/repair/lights.py": "the same",
     "native_reader/repair/lost.py": "the same",
     "native_reader/repair/doubts.py": "the same",
     "native_reader/repair/survey.py": "the same, around an entry of layout",

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from kept import KeptStores
+from kept import Brokers, KeptStores
 from rocketmq import VERSIONS, Broker, Java, running
 from support.effort import WHOLE
 
@@ -37,3 +37,11 @@ def broker(rocketmq: Callable[[str], Java], tmp_path: Path) -> Iterator[Callable
             return stack.enter_context(running(rocketmq(version), tmp_path / f"broker-{version}", **settings))
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def started(rocketmq: Callable[[str], Java]) -> Iterator[Brokers]:
+    """Those of this module. They end with it. `rocketmq` says what is missing on this machine."""
+    brokers = Brokers()
+    yield brokers
+    brokers.end()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rocketmq import SMALL_FILES
+from ports import free_port
+from rocketmq import QUICK, SMALL_FILES, Clients, Java
 from support.golden import unpack
 from support.own_stores import STORES
 from support.unstarted import SEGMENT
@@ -21,6 +23,8 @@ from native_reader.testing.store_writer import write_store
 
 LINES = {version: line_of(version) for version in ("4.9.7", "5.5.0")}
 STORE_NAMES = ("4.9.7 killed", "4.9.7 clean", "5.5.0 killed", "5.5.0 clean", "large killed", "large clean")
+RESERVED_HOURS = 99_999
+PATIENCE = 240.0
 NOTHING_EXPIRES = {"deleteWhen": 99, "cleanFileForciblyEnable": "false", "diskMaxUsedSpaceRatio": 99}
 
 
@@ -57,6 +61,35 @@ class KeptStores:
         if how == "clean":
             (own.root / "abort").unlink()
         return Kept(own.root, json.loads((own.folder / "settings.json").read_text()))
+
+
+class Brokers:
+    """Brokers of all versions, each version in a Java of its own, one broker after another."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Clients] = {}
+
+    def start(self, version: str, kept: Kept, store: Path, patience: float = PATIENCE, *, light: bool = False) -> list[dict[str, Any]]:
+        """What a broker says that starts on this store; then it is stopped, while the next one starts."""
+        if version not in self._running:
+            self._running[version] = Clients(Java(version, "starts"), "Starts")
+        port = free_port()
+        places = {"storePathRootDir": store, "storePathCommitLog": store / "commitlog", "listenPort": port, "haListenPort": free_port()}
+        # With enableLmq, a broker reads lmqConsumerOffset.json and not consumerOffset.json.
+        has_light = "true" if light else "false"
+        usual = {"fileReservedTime": RESERVED_HOURS, "enableLmq": has_light, "enableMultiDispatch": has_light}
+        settings = QUICK | kept.settings | NOTHING_EXPIRES | usual | places
+        configuration = store.with_name("broker.conf")
+        configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        try:
+            return self._running[version].act([configuration], time.monotonic() + patience)
+        except BaseException:
+            self._running.pop(version).end()
+            raise
+
+    def end(self) -> None:
+        for each in self._running.values():
+            each.end()
 
 
 def whole_offsets(store: Path) -> frozenset[int]:

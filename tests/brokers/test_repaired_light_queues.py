@@ -5,28 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
-from kept import Kept
-from rocketmq import Java
+from kept import Brokers, Kept
 from support.golden import unpack
 from support.own_stores import STORES
 from support.repaired import entries, opened
 from support.store_damages import no_queues, patch, records, segments
-from test_versions import Brokers
 
 pytestmark = pytest.mark.long
 _QUEUES = ("Parent", "%LMQ%a", "%LMQ%b0", "%LMQ%b1")
-
-
-@pytest.fixture(scope="module")
-def started(rocketmq: Callable[[str], Java]) -> Iterator[Brokers]:
-    brokers = Brokers()
-    yield brokers
-    brokers.end()
 
 
 def _lose(store: Path, first: int, count: int) -> None:

@@ -11,7 +11,7 @@ import json
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -19,9 +19,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from kept import NOTHING_EXPIRES, STORE_NAMES, Kept, KeptStores
-from ports import free_port
-from rocketmq import BUILD, QUICK, Clients, Java, Unreachable
+from kept import PATIENCE, RESERVED_HOURS, STORE_NAMES, Brokers, Kept, KeptStores
+from rocketmq import BUILD, Unreachable
 from support.drawn_damages import DRAWN, Damage, a_lost_topic, a_size, no_queues
 from support.effort import WHOLE
 from support.golden import unpack
@@ -39,8 +38,6 @@ STARTS = 24
 # Different in each sweep. Two workers that collect the same tests must draw the same ones.
 DAY = date.today().toordinal() if WHOLE else 0
 RESULTS = BUILD.parent / "starts.jsonl"
-RESERVED_HOURS = 99_999
-PATIENCE = 240.0
 WAITED = 30.0
 """How long a broker is waited for that, by our answer, waits for ever."""
 Counts = Mapping[tuple[str, int], tuple[int, int, int]]
@@ -69,43 +66,6 @@ class Whole:
     place: tuple[str, int]
     queue_offset: int
     crc: int
-
-
-class Brokers:
-    """Brokers of all versions, each version in a Java of its own, one broker after another."""
-
-    def __init__(self) -> None:
-        self._running: dict[str, Clients] = {}
-
-    def start(self, version: str, kept: Kept, store: Path, patience: float = PATIENCE, *, light: bool = False) -> list[Row]:
-        """What a broker says that starts on this store; then it is stopped, while the next one starts."""
-        if version not in self._running:
-            self._running[version] = Clients(Java(version, "starts"), "Starts")
-        port = free_port()
-        places = {"storePathRootDir": store, "storePathCommitLog": store / "commitlog", "listenPort": port, "haListenPort": free_port()}
-        # With enableLmq, a broker reads lmqConsumerOffset.json and not consumerOffset.json.
-        has_light = "true" if light else "false"
-        usual = {"fileReservedTime": RESERVED_HOURS, "enableLmq": has_light, "enableMultiDispatch": has_light}
-        settings = QUICK | kept.settings | NOTHING_EXPIRES | usual | places
-        configuration = store.with_name("broker.conf")
-        configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        try:
-            return self._running[version].act([configuration], time.monotonic() + patience)
-        except BaseException:
-            self._running.pop(version).end()
-            raise
-
-    def end(self) -> None:
-        for each in self._running.values():
-            each.end()
-
-
-@pytest.fixture(scope="module")
-def started(rocketmq: Callable[[str], Java]) -> Iterator[Brokers]:
-    """Those of this module. They end with it. `rocketmq` says what is missing on this machine."""
-    brokers = Brokers()
-    yield brokers
-    brokers.end()
 
 
 def whole_messages(store: Path) -> dict[int, Whole]:
