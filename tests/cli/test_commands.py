@@ -13,7 +13,7 @@ from support.stores import ZERO
 import native_reader as nr
 from native_reader.storage.local import LocalFile
 from native_reader.tables import TABLE_NAMES
-from native_reader.text import size_of
+from native_reader.text import size_of, with_paths
 from native_reader.tuning import tuned
 
 
@@ -185,7 +185,7 @@ def test_nothing_found_is_said_to_people(store: Path, name: str, more: list[str]
 
 def test_explain_prints_the_plan(store: Path) -> None:
     explanation = nr.open(store).messages(topic="T1", mode="DROPMALFORMED", fail_on_data_loss=False).explain()
-    assert run("explain", store, "-t", "T1").out == f"{explanation}\n"
+    assert run("explain", store, "-t", "T1").out == f"{with_paths(str(explanation))}\n"
     assert run("explain", store, "-t", "T1", "--json").rows == [json.loads(json.dumps(explanation.to_dict()))]
 
 
