@@ -17,6 +17,7 @@ from native_reader.account.runs import NO_TAG, Place
 from native_reader.account.runs import SCHEMA as RUNS
 from native_reader.account.states import AS_WANTED, AT_LEAST, DELETED, EXPIRED, LOST, NOT_READ, STATE_OF, STATES, Mark, why
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
+from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.record import SMALLEST_RECORD
 from native_reader.sentences import Said, say
 from native_reader.sentences import joined as joined_said
@@ -150,8 +151,10 @@ class Account:
 
 
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The account: a row for each range of queue offsets that is in one state."""
+    """The account: a row for each range of queue offsets that is in one state. Filler of a repaired log is no message."""
     table = _held(batches)
+    is_filler = pc.and_(pc.equal(table["topic"], PLACEHOLDER_TAG), pc.equal(table["mark"], int(Mark.IN_NO_QUEUE)))
+    table = table.filter(pc.invert(pc.fill_null(is_filler, fill_value=False)))
     if not len(table):
         return
     table = table.sort_by([("topic", "ascending"), ("queue_id", "ascending"), ("mark", "ascending"), ("first", "ascending")])

@@ -9,7 +9,7 @@ from native_reader.broker.consumer_offsets import offsets_in
 from native_reader.broker.databases import has_settings
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import DELAY_TOPIC, kind_of_topic
-from native_reader.layout.queue_entry import LIGHT_TOPIC
+from native_reader.layout.queue_entry import is_light
 from native_reader.storage.protocol import storage_of
 
 TOPICS, OFFSETS, GROUPS, DELAYS = "topics.json", "consumerOffset.json", "subscriptionGroup.json", "delayOffset.json"
@@ -41,7 +41,7 @@ def missing_settings(config: str | None, topics: Callable[[], Collection[str]]) 
 
 
 def _is_of_users(topic: str) -> bool:
-    return kind_of_topic(topic) is None and not topic.startswith(LIGHT_TOPIC)
+    return kind_of_topic(topic) is None and not is_light(topic)
 
 
 def _has_groups(config: str) -> bool:

@@ -58,10 +58,6 @@ class Checked(NamedTuple):
         """The warnings that a repaired store has, too."""
         return [Warned.of(row) for row in self.findings if row["code"] in _STAYS]
 
-    def without(self, topic: str) -> Account:
-        """The account without a topic."""
-        return Account(self.account.table.filter(pc.fill_null(pc.not_equal(self.account.table["topic"], topic), True)))
-
 
 def checked(files: StoreFiles, settings: ReadSettings) -> Checked:
     """Check a store, as `verify` does. For an extract, the account has its topics, and what can be of any topic."""

@@ -54,7 +54,7 @@ class _Record(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """What must change in records, by offset; and the places of those of which one is wrong, and nothing shows which."""
+    """The changes to records, by offset; and the places of records of which one is wrong, where nothing shows which one."""
 
     changes: Mapping[int, Change]
     unclear: Mapping[int, tuple[str, int, int]]
@@ -141,11 +141,8 @@ class _Places:
         for topic, queue_id in self._queues.keys() | self._old.keys():
             low, high, _ = self._between((topic, queue_id), record.offset)
             if topic == record.topic and queue_id == record.queue_id:
-                yield from (
-                    ()
-                    if record.offset in self._suspects
-                    else ((QUEUE_OFFSET, topic, queue_id, slot) for slot in self._slots(record, low, high))
-                )
+                slots = () if record.offset in self._suspects else self._slots(record, low, high)
+                yield from ((QUEUE_OFFSET, topic, queue_id, slot) for slot in slots)
             elif low <= record.slot < high and topic == record.topic:
                 yield QUEUE_ID, topic, queue_id, record.slot
             elif low <= record.slot < high and queue_id == record.queue_id and _differs_once(topic, record.topic):

@@ -1,8 +1,8 @@
 """Which placeholders are in the lost slots of light queues.
 
-A light queue lists records of other topics again, each of which names the queue and its queue offset there. A broker that starts takes
-the first slot without an entry for the end of a queue, so a lost slot must have one. It is that of the placeholder which is in the
-place of the lost record, and that names the light queue as the record did: a broker that makes the queues again puts it there, too.
+A light queue lists records of other topics. Each of these records names the queue, and its queue offset in it. When a broker starts, a
+queue ends at its first slot without an entry, so a lost slot needs an entry. It names the placeholder of the lost record. The placeholder
+names the light queue as the record did, so a broker that makes the queues again gives it the same slot.
 """
 
 from __future__ import annotations

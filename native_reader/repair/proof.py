@@ -11,7 +11,6 @@ import pyarrow as pa
 from native_reader.account.account import Account
 from native_reader.errors import StoreDamaged
 from native_reader.layout.arrays import is_among
-from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.record import Numbers
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.repair.checking import COPIED, Checked, Warned, checked
@@ -40,7 +39,7 @@ def prove(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings,
         compare_moved(plan, plan.moved, new, place, settings)
     _check_holes(plan, new, place)
     _check_end(plan, new, place, settings)
-    return warnings, check.without(PLACEHOLDER_TAG)
+    return warnings, check.account
 
 
 def _check(plan: RepairPlan, check: Checked, place: str) -> list[Warned]:

@@ -165,7 +165,7 @@ class Bar:
 
 
 class Lines(Bar):
-    """Writes a line a minute, also over reads that follow each other: for a log, where nobody sees a bar."""
+    """Writes one line a minute instead of a bar, for a log file. The minute goes on when the next read begins."""
 
     def __init__(self, stream: TextIO, *labels: str, language: str = ENGLISH, clock: Callable[[], float] = monotonic) -> None:
         super().__init__(stream, *labels)

@@ -65,7 +65,7 @@ REFUSALS = {
     ),
     "refused no light place": (
         f"light queue {{topic}} lacks {{count:,}} messages from queue offset {{first:,}}, "
-        f"and only {{found:,}} placeholders there have room to name it. {_RESCUE[0]}",
+        f"and only {{found:,}} placeholders there can name it. {_RESCUE[0]}",
         f"轻量队列 {{topic}} 从位点 {{first:,}} 起缺少 {{count:,}} 条消息，该处只有 {{found:,}} 个占位记录能写下它的名称。{_RESCUE[1]}",
     ),
     "refused part": (

@@ -287,10 +287,10 @@ START = {
         "未读取 {file}，因为未安装 RocksDB 库：pip install rmqstore-spark[rocksdb]",
     ),
     "start database queues": (
-        "consume queues in RocksDB lack {messages:,} messages of the log. A broker can add some of them, and this is not modelled: "
-        "start one on a copy of the store, and compare it with rmqstore verify",
-        "RocksDB 中的消费队列缺少 commitlog 里的 {messages:,} 条消息。broker 可能会补上其中一部分，本工具对此没有建模："
-        "请在存储的副本上启动一个 broker，再用 rmqstore verify 比对",
+        "consume queues in RocksDB lack entries, or have others than the log shows. A broker can add some of them, and this is not "
+        "modelled: start one on a copy of the store, and then run rmqstore verify on the copy",
+        "RocksDB 中的消费队列缺少条目，或条目与 commitlog 不符。broker 可能会补上其中一部分，本工具对此没有建模："
+        "请在存储的副本上启动一个 broker，然后对副本运行 rmqstore verify",
     ),
     "start dledger": ("what a broker with DLedger does on such a store was not tested", "DLedger broker 在此类存储上的行为未经测试"),
     "start forbidden": (

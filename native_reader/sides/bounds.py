@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from native_reader.broker.settings import Topics
-from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC, read_batch_place, read_place, refers_to_record
+from native_reader.layout.queue_entry import FILLER_SIZE, is_light, read_batch_place, read_place, refers_to_record
 from native_reader.layout.record import INNER_BATCH
 from native_reader.records.sync import head_at
 from native_reader.sentences import Said, say
@@ -67,7 +67,7 @@ class Bounds(NamedTuple):
 
 def type_of(queue: Queue) -> str:
     """`simple`, `batch` or `LMQ`."""
-    return BATCH if queue.batch else LIGHT if queue.topic.startswith(LIGHT_TOPIC) else SIMPLE
+    return BATCH if queue.batch else LIGHT if is_light(queue.topic) else SIMPLE
 
 
 def bounds_of(queue: Queue, lowest: int) -> Bounds | None:

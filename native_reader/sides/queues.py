@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader import kernel
-from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, PLACE_SIZE, QUEUE_ENTRY, is_written, read_place
+from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, PLACE_SIZE, QUEUE_ENTRY, is_light, is_written, read_place
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
 from native_reader.sides.entries import NO_ENTRIES, NO_NUMBERS, Columns, Entries, StoredEntries, of_batches, of_messages
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
@@ -68,7 +68,7 @@ def topics_in(directories: Sequence[str], *, light: bool = False, about: int | N
         (directory, name)
         for directory in directories
         for name in _directories(directory)
-        if (light or not name.startswith(LIGHT_TOPIC)) and name.isprintable()
+        if (light or not is_light(name)) and name.isprintable()
     ]
     step = 1 if about is None else max(1, len(names) // about)
     return [_topic(directory, name) for directory, name in names[::step]]

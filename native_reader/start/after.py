@@ -222,8 +222,8 @@ class AfterStart:
         after = self.of(line)
         queues = [queue for queue in after.queues if self._is_listed(queue.topic)]
         if not self._queues.are_modelled:
-            if missing := sum(queue.unreachable + queue.moved for queue in queues):
-                yield cause("database queues", messages=missing)
+            if any(queue.unreachable or queue.moved for queue in queues):
+                yield cause("database queues")
             return
         lost = [queue for queue in queues if queue.unreachable]
         messages = sum(queue.unreachable for queue in lost)

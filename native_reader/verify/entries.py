@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from native_reader.account.states import Mark
 from native_reader.layout.arrays import is_within, place_among
-from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
+from native_reader.layout.queue_entry import is_hash, is_light
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
 from native_reader.plan.beside import Sides
 from native_reader.records.damages import OTHER_TAG
@@ -110,7 +110,7 @@ class EntryCheck:
 
     @cached_property
     def _is_light(self) -> Mask:
-        return np.array([queue.topic.startswith(LIGHT_TOPIC) for queue in self._queues.all], np.bool_)
+        return np.array([is_light(queue.topic) for queue in self._queues.all], np.bool_)
 
     def check(self, facts: RecordFacts, light: Pairs, low: int, high: int, damage: Numbers) -> None:
         """Compare the records at offsets `[low, high)` with the entries of all queues. `damage`: ranges without records."""

@@ -13,7 +13,7 @@ from native_reader.account.states import Mark
 from native_reader.broker.config_files import is_newest_read
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_hash, is_written
+from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, QUEUE_ENTRY, is_hash, is_light, is_written
 from native_reader.layout.record import Mask, Numbers
 from native_reader.plan.beside import Sides
 from native_reader.sentences import Said, say, verbatim
@@ -48,7 +48,7 @@ def has_other_settings(topics: Sequence[Topic], config: str | None) -> bool:
 
 
 def _is_of_broker(topic: str) -> bool:
-    return topic.startswith(LIGHT_TOPIC) or kind_of_topic(topic) in SYSTEM_KINDS
+    return is_light(topic) or kind_of_topic(topic) in SYSTEM_KINDS
 
 
 def check_queues(part: QueuePart, findings: Findings, runs: Runs) -> None:
@@ -79,7 +79,7 @@ def check_queues(part: QueuePart, findings: Findings, runs: Runs) -> None:
             if is_left_behind:
                 _left_behind(uri, queue, copies, findings)
             _names(uri, queue, entries, findings)
-            counted = None if is_left_behind or topic.name.startswith(LIGHT_TOPIC) else _Outside(queue, part, runs)
+            counted = None if is_left_behind or is_light(topic.name) else _Outside(queue, part, runs)
             leaves_out = is_in_database(uri) and topic.name in of_batches
             _QueuePass(uri, queue, part, findings, counted, leaves_out=leaves_out).check()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from native_reader.broker.progress import checkpoint_of
-from native_reader.layout.queue_entry import LIGHT_TOPIC
+from native_reader.layout.queue_entry import is_light
 from native_reader.sides.queues import IF_DELETED, QueueReader
 from native_reader.storage.store import PLAIN, StoreFiles, is_live
 from native_reader.storage.strays import offset_in
@@ -37,7 +37,7 @@ def _begin_of(sample: Sample) -> QueueBegin:
 
 
 def _counts(sample: Sample) -> bool:
-    return not sample.queue.topic.startswith(LIGHT_TOPIC)
+    return not is_light(sample.queue.topic)
 
 
 def after_the_end(store: StoreFiles, end: int, samples: Sequence[Sample]) -> Iterator[Contradiction]:

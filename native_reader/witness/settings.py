@@ -12,7 +12,7 @@ from native_reader.broker.missing_settings import DELAYS, GROUPS, OFFSETS, missi
 from native_reader.broker.settings import topic_configs
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import kind_of_topic
-from native_reader.layout.queue_entry import LIGHT_TOPIC
+from native_reader.layout.queue_entry import is_light
 from native_reader.sentences import Said, say
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
@@ -41,7 +41,7 @@ class Settings:
         self._store, self._logged = store, logged
         self._begins = _first_offsets(samples)
         self._queues = {(each.queue.topic, each.queue.queue_id): each for each in samples}
-        self._topics = {topic for topic, _ in self._queues if not topic.startswith(LIGHT_TOPIC)}
+        self._topics = {topic for topic, _ in self._queues if not is_light(topic)}
         self._with_entries = {topic for (topic, _), sample in self._queues.items() if sample.end > 0}
         self._configured = _configured(store)
         self._offsets = _offsets(store)

@@ -55,7 +55,7 @@ def clear() -> None:
 
 
 def bar(*labels: str, language: str = "en") -> bool | Callable[[Progress], object]:
-    """For the engine's `progress`: a bar, if somebody can see it, else a line a minute. `labels`: of reads that follow each other."""
+    """For the engine's `progress`: a bar on a terminal, else one line a minute. `labels`: one for each read, in their order."""
     from native_reader.scan.progress import Bar, Lines
 
     if sys.stderr is None:

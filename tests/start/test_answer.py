@@ -313,11 +313,11 @@ def test_a_broker_with_a_controller_can_become_a_slave(own_store: Callable[[str]
 def test_queues_that_a_broker_moved_to_rocksdb_lack_messages(own_store: Callable[[str], Golden]) -> None:
     """It left out the record at offset 0, and replaced entries of an earlier topic of the same name by number."""
     start = answer_of(own_store("5.5.0-rocksdb-moved").root, "5.5.0")
-    assert (start.outcome, [reason.cause.values for reason in start.reasons]) == (UNKNOWN, [(("messages", 4),)])
+    assert (start.outcome, kinds(start)) == (UNKNOWN, ["database queues"])
 
 
 def test_a_queue_in_rocksdb_without_an_entry(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
-    """All messages after it are in the queue. What a broker makes of such a queue is not modelled."""
+    """All messages after it are in the queue, so the answer does not say how many are missing."""
     rocksdict = pytest.importorskip("rocksdict")
     store = Path(shutil.copytree(own_store("5.5.0-rocksdb-queues").root, tmp_path / "store"))
     whole = answer_of(store)
@@ -333,5 +333,5 @@ def test_a_queue_in_rocksdb_without_an_entry(own_store: Callable[[str], Golden],
     database.close()
     start = answer_of(store)
     assert (start.outcome, kinds(start)[:1]) == (UNKNOWN, ["database queues"])
-    assert "lack" in (line := next(iter(lines_of(start))))
+    assert "lack entries" in (line := next(iter(lines_of(start))))
     assert "rmqstore verify" in line
