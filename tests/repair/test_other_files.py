@@ -232,3 +232,17 @@ def test_a_store_of_4_looked_like_one_of_5_after_its_repair(tmp_path: Path, name
     assert (found.confirmed > 0, found.dispatched > 0, found.newest > 0) == (has_offsets, has_offsets, True)
     (before,), (after,) = nr.open(old).stores, nr.open(tmp_path / "new").stores
     assert has_offsets or oldest_version(before) == oldest_version(after)
+
+
+def test_filler_of_a_repaired_log_was_counted_as_served(store: Path, tmp_path: Path) -> None:
+    """`verify` and `doctor --full` counted the records between placeholders, too: more than the page of the repair says."""
+    segment = segments(store)[2]
+    patch(segment, records(segment)[5][0] + 20, bytes(4000))
+    done = nr.open(store).repair(tmp_path / "new")
+    assert done.account is not None
+    assert done.plan.placeholders > 0
+    fillers = nr.open(tmp_path / "new").messages(topic="RMQSTORE_LOST").to_table()
+    assert set(fillers["kind"].to_pylist()) == {"rollback"}
+    check = nr.open(tmp_path / "new").verify()
+    check.to_table()
+    assert dict(check.account.messages) == dict(done.account.messages) == {"served": done.plan.messages + done.plan.placeholders}
