@@ -158,7 +158,7 @@ class _Places:
         for begin in range(max(low, queue.begin), high, _AT_ONCE):
             entries = queue.read(begin, min(begin + _AT_ONCE, high))
             slots = begin + np.flatnonzero(entries["offset"] == record.offset)
-            yield from (slot for slot in slots.tolist() if (slot ^ record.slot).bit_count() != 1)
+            yield from (slot for slot in slots.tolist() if _count(slot ^ record.slot, 64) != 1)
 
     def _between(self, key: tuple[str, int], offset: int) -> tuple[int, int, bool]:
         """The slots that a queue lacks around an offset of the log, and whether they are between two survivors."""
@@ -191,7 +191,7 @@ class _Places:
         low, high, is_inside = self._between((topic, queue_id), record.offset)
         queue = self._old.get((topic, queue_id))
         is_free = queue is None or not is_written(queue.read(slot, slot + 1))[0]
-        bits = (queue_id ^ record.queue_id).bit_count() + (slot ^ record.slot).bit_count() + _differing_bits(topic, record.topic)
+        bits = _count(queue_id ^ record.queue_id, 32) + _count(slot ^ record.slot, 64) + _differing_bits(topic, record.topic)
         return is_inside and low <= slot < high and is_free and (field == FLAG or (bits == 1 and high - low == 1))
 
 
@@ -201,6 +201,11 @@ def _number(field: str, value: int) -> tuple[int, bytes]:
         raise TypeError
     kind, at, *_ = HEAD.fields[_COLUMNS[field]]
     return at, np.array(value, kind).tobytes()
+
+
+def _count(number: int, size: int) -> int:
+    """How many bits of a number of that many bits are set. Python counts those of its absolute value."""
+    return (number & (1 << size) - 1).bit_count()
 
 
 def _differing_bits(one: str, other: str) -> int:

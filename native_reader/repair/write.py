@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.broker.progress import checkpoint_of
-from native_reader.broker.versions import oldest_version, version_key
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.log.recovery import EPOCHS
 from native_reader.repair import disk
@@ -48,8 +47,6 @@ _MADE = (LOST, LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lo
 _AT_ONCE = 1 << 20
 _LOOK = 0.2
 """Seconds between two reports."""
-_WITH_OFFSETS = version_key("5.0.0")
-"""Checkpoints have offsets since this version."""
 
 
 def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, comparing: Comparing, *, progress: Watch) -> StoreFiles:
@@ -267,18 +264,14 @@ def _write_index(plan: RepairPlan, segments: Iterator[Segment], folder: str, kep
     return 0
 
 
-def _is_of_4(files: StoreFiles) -> bool:
-    """Whether its broker wrote a checkpoint without offsets, and nothing shows a later version: the new store must not look like one."""
-    version, _ = oldest_version(files)
-    return checkpoint_of(files.uri).newest > 0 and (version is None or version_key(version) < _WITH_OFFSETS)
-
-
 def _write_checkpoint(plan: RepairPlan, folder: str, indexed: int) -> None:
     source, target = disk.path_in(local_path(plan.files.uri), CHECKPOINT), disk.path_in(folder, CHECKPOINT)
     if not plan.changes:
         disk.copy(source, target)
         return
-    time, end = plan.survey.last_time, 0 if _is_of_4(plan.files) else plan.end
-    content = checkpoint(time, time, indexed, confirmed=end, dispatched=end)
+    time, old = plan.survey.last_time, checkpoint_of(plan.files.uri)
+    # A broker without these offsets in its checkpoint goes by the times. With them, the store would look like one of a later version.
+    confirmed, dispatched = (plan.end if offset or not old.newest else 0 for offset in (old.confirmed, old.dispatched))
+    content = checkpoint(time, time, indexed, confirmed=confirmed, dispatched=dispatched)
     with disk.changed(target, len(content)) as file:
         disk.put(file, 0, content)

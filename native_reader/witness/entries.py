@@ -16,7 +16,7 @@ from native_reader.broker.settings import Topics
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import kind_of_topic
 from native_reader.layout.one_record import Record, record_in
-from native_reader.layout.queue_entry import LIGHT_TOPIC, java_hash, read_entry, refers_to_record
+from native_reader.layout.queue_entry import is_light, java_hash, read_entry, refers_to_record
 from native_reader.layout.record import INNER_BATCH
 from native_reader.sides.bounds import Bounds, bounds_in
 from native_reader.sides.queues import IF_DELETED, Queue, QueueReader
@@ -164,10 +164,10 @@ def _seen(entry: Entry, record: Record | None, *, is_batched: bool) -> Seen:
     """`is_batched`: the topic may have inner batches. A slave has them in ordinary queues, where numbers are those of records."""
     if record is None or record.physical_offset != entry.offset:
         return Seen.NONE
-    is_light = entry.topic.startswith(LIGHT_TOPIC)
-    if record.size != entry.size or (not is_light and record.queue != (entry.topic, entry.queue_id)):
+    lists_others = is_light(entry.topic)
+    if record.size != entry.size or (not lists_others and record.queue != (entry.topic, entry.queue_id)):
         return Seen.OTHER
-    if is_light or is_batched or record.sys_flag & INNER_BATCH:  # such an entry has another number, and another hash
+    if lists_others or is_batched or record.sys_flag & INNER_BATCH:  # such an entry has another number, and another hash
         return Seen.AGREES
     if record.queue_offset != entry.number:
         return Seen.OTHER

@@ -64,6 +64,10 @@ def test_a_queue_offset_is_that_of_the_queue_entry(tmp_path: Path, has_queues: b
     assert [number for number, place, *_ in entries(tmp_path / "new", "Plain", 0) if place == offset] == [right]
 
 
+def test_queue_offset_minus_one_was_taken_for_one_bit_away_from_0(tmp_path: Path) -> None:
+    test_a_queue_offset_is_that_of_the_queue_entry(tmp_path, has_queues=True, which=0, slot=-1)
+
+
 @pytest.mark.parametrize("has_queues", [True, False])
 def test_a_record_with_another_queue_id_and_the_queue_offset_of_its_neighbour(tmp_path: Path, has_queues: bool) -> None:
     """The repair was refused: the queue offsets of that queue went back. Without queues, nothing shows which of the two is wrong."""
