@@ -13,11 +13,11 @@ from native_reader.sentences import Said, say, verbatim
 from native_reader.storage.local import refused_below
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, scheme_of, storage_of
-from native_reader.storage.store import DLEDGER, REFUSED, StoreFiles, is_closed, is_unknown
+from native_reader.storage.store import REFUSED, StoreFiles, is_closed, is_unknown
 from native_reader.text import names_of, size_of
 
 TIERED, DATABASE, PACKED, FORBIDDEN, FAILED = "tiered", "database", "packed", "forbidden", "failed"
-COMPACTED, DLEDGER_INDEX = "compaction", "dledger"
+COMPACTED = "compaction"
 _MOST = 5
 """Topics that a sentence names."""
 _LEVELS = 4
@@ -46,7 +46,7 @@ def unread_parts(store: StoreFiles, conf: str | None = None, refused: Sequence[s
     `refused`: what this user may not open of the queues; None if they were not looked at.
     """
     forbidden = [*_segments_not_opened(store), *_forbidden(store, refused)]
-    return [*_tier(store, conf), *_databases(store), *_strays(store), *forbidden, *_compacted(store), *_dledger(store)]
+    return [*_tier(store, conf), *_databases(store), *_strays(store), *forbidden, *_compacted(store)]
 
 
 def _tier(store: StoreFiles, conf: str | None) -> Iterator[Unread]:
@@ -137,13 +137,6 @@ def _compacted(store: StoreFiles) -> Iterator[Unread]:
     if size := _size_below(f"{store.uri}/compaction/compactionLog"):
         where = f"{store.uri}/compaction"
         yield Unread(COMPACTED, where, say("compaction not read", where=where, size=size_of(size)), False, size)
-
-
-def _dledger(store: StoreFiles) -> Iterator[Unread]:
-    for directory in sorted({segment.directory for segment in store.segments if segment.framing == DLEDGER}):
-        where = f"{directory.rpartition('/')[0]}/index"
-        if size := _size_below(where):
-            yield Unread(DLEDGER_INDEX, where, say("dledger index not read", where=where), False, size)
 
 
 def _size_below(directory: str, levels: int = _LEVELS) -> int:

@@ -79,6 +79,8 @@ ENTRY = np.dtype(
         ("body_size", ">i4"),
     ]
 )
+INDEX_ENTRY = np.dtype([("magic", ">i4"), ("position", ">i8"), ("size", ">i4"), ("index", ">i8"), ("term", ">i8")])
+"""What the index of a DLedger log has of each entry, in the place of its number."""
 UP_TO_OFFSET = np.dtype(
     {"names": ["size", "magic", "offset"], "formats": [">i4", ">i4", ">i8"], "offsets": [0, 4, _OFFSET_AT], "itemsize": 36}
 )

@@ -122,10 +122,23 @@ CODES = {
     ),
     "log-truncated-by-start": (
         (
-            "a starting broker up to 5.3.1 would discard valid records from here on; what later ones do: `rmqstore doctor`",
-            "5.3.1 及以下的 broker 启动时会丢弃从此处开始的有效记录；更高版本见 `rmqstore doctor`",
+            (
+                "a starting broker up to 5.3.1, or one with DLedger, would discard valid records from here on; what later ones do: "
+                "`rmqstore doctor`"
+            ),
+            "5.3.1 及以下或使用 DLedger 的 broker 启动时会丢弃从此处开始的有效记录；更高版本见 `rmqstore doctor`",
         ),
         ("copy or read the store before a broker starts on it", "启动 broker 之前，先复制或读取此存储"),
+    ),
+    "dledger-index": (
+        (
+            "the index of a DLedger log lacks an entry, or has another one than the log",
+            "DLedger 日志的索引缺少某个条目，或条目与日志不符",
+        ),
+        (
+            "in the last three files, a broker mends it when it starts; elsewhere it cannot send those entries to a peer",
+            "在最后三个文件中，broker 启动时会修复；在其他文件中，它无法把这些条目发送给其他节点",
+        ),
     ),
     "time-goes-back": (
         ("a record was stored earlier than one before it, beyond the tolerance", "记录的存储时间早于它之前的记录，且超出容许范围"),

@@ -292,7 +292,28 @@ START = {
         "RocksDB 中的消费队列缺少条目，或条目与 commitlog 不符。broker 可能会补上其中一部分，本工具对此没有建模："
         "请在存储的副本上启动一个 broker，然后对副本运行 rmqstore verify",
     ),
-    "start dledger": ("what a broker with DLedger does on such a store was not tested", "DLedger broker 在此类存储上的行为未经测试"),
+    "start dledger file": (
+        "a file is missing before {file}, or {file} does not have {size:,} bytes: DLedger does not load its log, and the process ends",
+        "{file} 之前缺少文件，或其大小不是 {size:,} 字节：DLedger 不加载日志，进程退出",
+    ),
+    "start dledger exits": (
+        (
+            "DLedger would have to cut its log at offset {offset:,}, more than one file before the last, and ends the process instead: "
+            "compare this peer with another one (rmqstore diff), and keep its files until then"
+        ),
+        (
+            "DLedger 需要在偏移量 {offset:,} 处截断日志，该处距最后一个文件超过一个文件，因此进程会退出："
+            "请先与另一个节点比较（rmqstore diff），在此之前保留其文件"
+        ),
+    ),
+    "start dledger peers": (
+        "in a DLedger group, it gets from the leader what it cut off, if the leader has it: compare the peers first (rmqstore diff)",
+        "在 DLedger 组中，它会从 leader 取回被截断的内容，前提是 leader 有这些内容：请先比较各节点（rmqstore diff）",
+    ),
+    "start dledger index": (
+        "it would write its DLedger index again from entry {number:,} on: the index there is missing, or differs from the log",
+        "它会从第 {number:,} 个条目起重写 DLedger 索引：该处的索引缺失，或与日志不符",
+    ),
     "start forbidden": (
         "this user may not open {file}: what a broker does with it is not known. Run this as the user that the broker runs as",
         "当前用户无权打开 {file}：无法得知 broker 会如何处理它。请用运行 broker 的用户执行此命令",

@@ -39,8 +39,4 @@ UNREAD = {
         "{where}: {size} of compacted copies are no part of the log. The table compacted has them",
         "{where}：{size} 的 compaction 拷贝不属于 commitlog，可用表 compacted 读取",
     ),
-    "dledger index not read": (
-        "{where} is not checked: a DLedger broker cuts its log where this index does not fit",
-        "{where} 未校验：DLedger broker 会在与此索引不符处截断 commitlog",
-    ),
 }

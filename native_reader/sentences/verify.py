@@ -11,6 +11,21 @@ VERIFY = {
     "is not packed": ("it says that its body is compressed, and the body is not", "其标志表明消息体已压缩，而消息体并未压缩"),
     "is packed": ("it says that its body is plain, and the body is compressed", "其标志表明消息体未压缩，而消息体已压缩"),
     "stored earlier": ("stored {milliseconds:,} ms earlier than a record before it", "存储时间比之前的一条记录早 {milliseconds:,} ms"),
+    "dledger start cuts": (
+        "a DLedger broker that starts would cut its log at offset {offset:,}, {bytes:,} bytes before its end",
+        "DLedger broker 启动时会在偏移量 {offset:,} 处截断日志，该处距末尾 {bytes:,} 字节",
+    ),
+    "dledger start exits": (
+        (
+            "a DLedger broker would have to cut its log at offset {offset:,}, {bytes:,} bytes before its end: that is more than one file, "
+            "so its process ends"
+        ),
+        "DLedger broker 需要在偏移量 {offset:,} 处截断日志，该处距末尾 {bytes:,} 字节，超过一个文件，因此进程会退出",
+    ),
+    "dledger index differs": (
+        "entry {number:,} is not there, or is another one than in the log",
+        "第 {number:,} 个条目不存在，或与日志中的不同",
+    ),
     "start truncates": (
         (
             "a broker up to 5.3.1 that starts would truncate the log at offset {offset:,}, {bytes:,} bytes before its end (what "

@@ -13,18 +13,20 @@ from native_reader.broker.config_files import has_file
 from native_reader.broker.databases import has_settings
 from native_reader.broker.versions import oldest_version
 from native_reader.checks import Size, whole
+from native_reader.log.dledger import dledger_segments
 from native_reader.log.recovery import first_store_time, is_controlled
 from native_reader.options import MessageOptions
 from native_reader.records.damages import Damages
 from native_reader.sentences import ENGLISH, Said, say
 from native_reader.start.after import After, AfterStart, QueueFiles, waits_at, without_queues
+from native_reader.start.dledger import dledger_reasons, recovery_by_dledger, refused_by_dledger
 from native_reader.start.lines import Line, line_of, lines_since, span_of
 from native_reader.start.loading import Refusals
 from native_reader.start.reasons import CUT, EXPIRED, Cause, Harm, Reason, by_line, cause
 from native_reader.start.recovered import RecoveredLog, queued_of
 from native_reader.storage.broker_conf import LONGEST, reserved_hours
 from native_reader.storage.paths import uri_of
-from native_reader.storage.store import PLAIN, StoreFiles
+from native_reader.storage.store import StoreFiles
 from native_reader.text import size_of
 from native_reader.verify.removed import RESERVED
 from native_reader.witness import Witnesses, look_at
@@ -170,18 +172,20 @@ def may_start(
         counts: Whether what consumers get is counted in a large log, too, whose damage is known: it is read once more for that.
     """
     lines = tuple(lines)
-    if any(segment.framing != PLAIN for segment in files.segments):
-        return Start(UNKNOWN, (Reason(cause("dledger")),), lines)
     witnesses = Witnesses() if witnesses is None else witnesses
     refusals = Refusals(files, witnesses.samples, witnesses.unread)
     log = RecoveredLog(files, end, damage, max_read_rate, checksums=checksums)
     reasons: dict[Line, list[Cause]] = {line: list(refusals.of(line)) for line in lines}
+    of_dledger = list(_of_dledger(log)) if dledger_segments(files) else None
+    for line in lines:
+        reasons[line] += of_dledger or ()
     started = [line for line in lines if not _refuses(reasons[line])]
-    after = _after(log, witnesses.samples, [line for line in started if not _leaves_out(reasons[line])], counts=counts)
+    modelled = [] if of_dledger is not None else [line for line in started if not _leaves_out(reasons[line])]
+    after = _after(log, witnesses.samples, modelled, counts=counts) if modelled else None
     of_all = [*_contradictions(witnesses, is_counted=after is not None), *_unknown_topics(files), *_of_controller(files), *log.holes()]
     of_all += expired_segments(files, now, reserved_hours, witnesses.begun)
     for line in started:
-        if not _leaves_out(reasons[line]) and not witnesses.unread:  # else it has another log, or all of its log is not known
+        if line in modelled and not witnesses.unread:  # else it has another log, or all of its log is not known
             waits = waits_at(log, line)
             found = (*log.reasons(line), *_of_queues(log, after, line)) if waits is None else (cause("waits", offset=waits),)
             reasons[line] += found
@@ -198,6 +202,12 @@ def may_start(
     ended = [line for line in started if not _refuses(reasons[line])]
     known = () if after is None else tuple((line, after.of(line)) for line in ended if after.knows(line))
     return Start(outcome, tuple(joined), lines, log.unread_before, is_partial, share, known)
+
+
+def _of_dledger(log: RecoveredLog) -> Iterator[Cause]:
+    """What a broker with DLedger does to its log. It adds to its queues as others do: those are only looked at."""
+    refused = list(refused_by_dledger(log))
+    yield from refused or dledger_reasons(log, recovery_by_dledger(log))
 
 
 def _after(log: RecoveredLog, samples: Sequence[Sample] | None, lines: Sequence[Line], *, counts: bool) -> AfterStart | None:

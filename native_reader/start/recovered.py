@@ -222,6 +222,12 @@ class RecoveredLog:
         if segment.base < self.end:
             yield from Reading(self._read.whole(segment), replace(self._projection, columns=tuple(columns), unpacks_batches=False))
 
+    def kept(self, stop: int) -> Iterator[Cause]:
+        """What a broker does not see of the damage before that offset, of a small log or one whose damage is known."""
+        for segment in self.files.segments if self._known is None and self.is_small else ():
+            self._seen[segment.base] = self._damage_in(segment)
+        yield from self._kept(stop)
+
     def _kept(self, stop: int) -> Iterator[Cause]:
         """Damage that recovery does not see, or accepts: it begins after it, or does not check that."""
         damage = self._damage()

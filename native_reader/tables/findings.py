@@ -14,6 +14,7 @@ import pyarrow as pa
 from native_reader.account.runs import Runs
 from native_reader.broker.unread import unread_parts
 from native_reader.columns.projection import Projection
+from native_reader.log.dledger import dledger_segments
 from native_reader.log.misnamed import under_right_names
 from native_reader.log.recovery import oldest_begins
 from native_reader.plan.beside import Sides, sides_of
@@ -110,7 +111,18 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
     is_removed = ran_too_short(store, begins_of(queues.all), end.offset) is not None
     blanks = {gap.start: most_blank(store, gap.start, gap.stop) for gap in gaps if gap.back is None}
     removed = store.begins if is_removed else 0
-    yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None, has_queues, blanks, tuple(unread_parts(store)), removed)
+    yield StorePart(
+        sides,
+        lost,
+        gaps,
+        end.stale,
+        unread[0] if unread else None,
+        has_queues,
+        blanks,
+        tuple(unread_parts(store)),
+        removed,
+        dledger_segments(store),
+    )
     for number, segment in enumerate(segments):
         split = read.whole(segment)
         after = segments[number + 1] if number + 1 < len(segments) and segment.end < read.end else None

@@ -30,6 +30,7 @@ CODES = {
     "copy-not-read": NOTE,
     "log-old-records": NOTE,
     TRUNCATED: ERROR,
+    "dledger-index": WARNING,
     "time-goes-back": WARNING,
     "time-of-first": WARNING,
     # Records and their queues

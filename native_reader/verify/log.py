@@ -289,8 +289,14 @@ class _SegmentCheck:
     def _recovery(self, window: Window) -> None:
         """Where a starting broker would stop, if records follow."""
         part, base = self._part, self._segment.base
-        # Who may not open a file does not know what a broker would find in it.
-        if not part.recovered or self._first_damage is None or part.sides.is_live or window.unopened is not None:
+        # Who may not open a file does not know what a broker would find in it. DLedger looks for other things: see `store`.
+        if (
+            self._segment.framing != PLAIN
+            or not part.recovered
+            or self._first_damage is None
+            or part.sides.is_live
+            or window.unopened is not None
+        ):
             return
         stop = recovery_stops(window, self._first_damage - base)
         if stop is None:

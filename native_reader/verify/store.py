@@ -11,19 +11,22 @@ from native_reader.broker.config_files import damaged_files, is_unread, without
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.databases import faulty_databases
 from native_reader.broker.missing_settings import missing_settings
-from native_reader.broker.unread import COMPACTED, DLEDGER_INDEX, PACKED, TIERED, Unread
+from native_reader.broker.unread import COMPACTED, PACKED, TIERED, Unread
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
+from native_reader.log.dledger import index_of, recovery_of
 from native_reader.plan.beside import Sides
 from native_reader.plan.lost import Missing
 from native_reader.sentences import Said, say, verbatim
 from native_reader.sides.index import index_files
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment
+from native_reader.verify.codes import TRUNCATED
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import QueueNumbering, last_entry
 
-_NOT_SAID = (TIERED, COMPACTED, DLEDGER_INDEX)
+_NOT_SAID = (TIERED, COMPACTED)
 """Parts that no other finding is about."""
 
 
@@ -45,6 +48,8 @@ class StorePart(NamedTuple):
     unread: tuple[Unread, ...] = ()
     removed: int = 0
     """How many bytes before the log were removed: they cannot have expired."""
+    dledger: tuple[Segment, ...] = ()
+    """The files of a DLedger log."""
 
 
 def check_store(part: StorePart, findings: Findings, runs: Runs) -> None:
@@ -72,6 +77,8 @@ def check_store(part: StorePart, findings: Findings, runs: Runs) -> None:
     if not sides.is_live and storage_of(sides.uri).entry(f"{sides.uri}/abort") is not None:
         add("broker-crashed", f"{sides.uri}/abort", Said("abort exists"))
     _databases(sides, findings)
+    if part.dledger and not sides.is_live:
+        _dledger(part, findings)
     for each in part.unread:
         if each.what in _NOT_SAID:
             add("part-not-read" if each.is_loss else "copy-not-read", each.where, each.why, count=each.messages or 1)
@@ -93,6 +100,17 @@ def _unread(part: StorePart, runs: Runs) -> None:
     for each in part.unread:
         if each.is_loss and each.what != PACKED:  # a gap of the log
             runs.one(Mark.UNREAD, messages=each.messages or 0, size=each.bytes or 0, file=each.where)
+
+
+def _dledger(part: StorePart, findings: Findings) -> None:
+    """Where a DLedger broker would cut its log, and what its index has otherwise. The heads of all entries are read for that."""
+    found, kept = recovery_of(part.dledger, whole=True), recovery_of(part.dledger)
+    if found.reindexed is not None:
+        findings.add("dledger-index", index_of(part.dledger), say("dledger index differs", number=found.reindexed))
+    if kept.end < part.sides.end and (lost := part.sides.end - kept.end):
+        kind = "dledger start exits" if kept.exits else "dledger start cuts"
+        segment = next((each for each in part.dledger if kept.end <= each.end), part.dledger[-1])
+        findings.add(TRUNCATED, segment.uri, say(kind, offset=kept.end, bytes=lost), kept.end)
 
 
 def _databases(sides: Sides, findings: Findings) -> None:

@@ -96,7 +96,7 @@ def test_the_same_document_gives_the_same_page() -> None:
     rows = [("a`b", 1234, None, say("text", text="x`y")), ("", 1, None, say("step start"))]
     page = Document(
         say("rescue of", stores=say("empty store")),
-        [Results([Result(question(), say("start dledger"), is_warning=True), Result(say("result lost"), say("nothing lost"))])],
+        [Results([Result(question(), say("start dledger peers"), is_warning=True), Result(say("result lost"), say("nothing lost"))])],
         [
             Section(say("title check"), [Table([say("column topic")] * 4, rows)]),
             Section(say("title next"), [Lines([say("how to serve")]), Items([say("step rename")], is_numbered=True)]),
@@ -104,7 +104,7 @@ def test_the_same_document_gives_the_same_page() -> None:
     )
     html = rescue_page(page, "en")
     assert html == rescue_page(page, "en")
-    assert f'<p class="warning">Is it safe to start a broker on this store? {Said("start dledger").text()}</p>' in html
+    assert f'<p class="warning">Is it safe to start a broker on this store? {Said("start dledger peers").text()}</p>' in html
     assert '<td class="number">1,234</td>' in html
     assert "<bdi>a`b</bdi>" in html
     assert ">x`y</td>" in html

@@ -68,6 +68,9 @@ public class Starts {
         }
         new Json().put("started", refused == null).put("end", end).put("why", refused).print();
         if (refused == null) {
+            if ("true".equals(read(settings).getProperty("enableDLegerCommitLog"))) {
+                awaitLeader(broker.getMessageStore());
+            }
             awaitQueues(broker.getMessageStore());
             for (TopicConfig topic : new ArrayList<>(broker.getTopicConfigManager().getTopicConfigTable().values())) {
                 for (int queue : queues(topic, settings)) {
@@ -113,6 +116,17 @@ public class Starts {
             properties.load(file);
         }
         return properties;
+    }
+
+    /** Before it is elected, DLedger says that its log is empty. */
+    private static void awaitLeader(MessageStore store) throws Exception {
+        long latest = System.currentTimeMillis() + PATIENCE;
+        while (store.getMaxPhyOffset() <= 0) {
+            if (System.currentTimeMillis() > latest) {
+                throw new IllegalStateException("no leader was elected");
+            }
+            Thread.sleep(50);
+        }
     }
 
     private static void awaitQueues(MessageStore store) throws Exception {
