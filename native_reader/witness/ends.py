@@ -42,7 +42,7 @@ def _counts(sample: Sample) -> bool:
 
 def after_the_end(store: StoreFiles, end: int, samples: Sequence[Sample]) -> Iterator[Contradiction]:
     """Queues that name records after the end of the log, and a checkpoint that is later than the last record."""
-    if is_live(store.uri) or any(segment.framing != PLAIN for segment in store.segments):
+    if is_live(store.uri):
         return
     if goes_on_unread(store, end):
         return
@@ -55,7 +55,7 @@ def after_the_end(store: StoreFiles, end: int, samples: Sequence[Sample]) -> Ite
     elif lost:
         messages = sum(count for count, _ in lost.values())
         yield contradiction(PAST_END, "entries past", messages, messages=messages, queues=len(lost), names=names, offset=end)
-    elif (by := _checkpoint_past(store, end)) is not None:
+    elif all(segment.framing == PLAIN for segment in store.segments) and (by := _checkpoint_past(store, end)) is not None:
         yield contradiction(PAST_END, "checkpoint past", 0, checkpoint=by, offset=end)
 
 
