@@ -154,6 +154,19 @@ class Survivors:
         self.wanted = [each[each["entry"]["offset"] >= begin] for each in self.wanted]
 
 
+@dataclass(slots=True)
+class NewQueue:
+    """One queue of the new store. `wanted`: the entries that its old files lack, if they are in memory; `lost`: those of placeholders."""
+
+    topic: str
+    queue_id: int
+    survivors: Survivors
+    wanted: NDArray[np.void]
+    lost: NDArray[np.void]
+    stop: int
+    """Its next queue offset."""
+
+
 class Survey:
     """What survived.
 
@@ -342,7 +355,7 @@ class Survey:
 
     def _note_replaced(self, queue: Survivors, slots: Numbers) -> None:
         """Note which files of a queue do not have the entries of these messages. What is after its end, a broker adds itself."""
-        if queue.before is not None and not self._topics:
+        if queue.before is not None and queue.before.files and not self._topics:
             numbers, counts = np.unique(slots[slots < queue.before.stop] // self._old.units, return_counts=True)
             queue.replaced.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
 
