@@ -12,22 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from native_reader.broker.databases import databases_of, has_settings
+from native_reader.broker.databases import databases_of, has_settings, is_new
 from native_reader.errors import UnreadableError
 from native_reader.layout.queue_database import DISPATCHED, OFFSETS, dispatched_in
 from native_reader.repair.refusals import refusal
 from native_reader.sentences import verbatim
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, queues_of, topics_in
-from native_reader.storage.rocksdb import early_end, has_entries, is_database, open_database
+from native_reader.storage.rocksdb import early_end, is_database, open_database
 from native_reader.storage.rocksdb_queues import queues_uri
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import QUEUE_DATABASES, StoreFiles
 
 _NOTHING = ("holds nothing",)
 _WITH_QUEUES = ("topics", "metadata")
 """Databases of settings that brokers have with storeType=defaultRocksDB, and not with queues in files."""
-RECOVERED = 10
-"""From how many of the last segments a broker since 5.5.0 puts records into queues again (commitLogRecoverMaxNum)."""
 
 
 class QueueDatabase(NamedTuple):
@@ -59,16 +57,17 @@ def refuse_databases(files: StoreFiles, topics: Sequence[str]) -> None:
             raise refusal("rocksdb damaged", store=files.uri, name=name, why=verbatim(each.found or ""))
         if topics and (each.uri in files.databases or f"{each.uri}/".startswith(f"{files.config}/")):
             raise refusal("rocksdb extract", store=files.uri, name=name)
-    if len(used := [uri for uri in files.databases if has_entries(uri)]) > 1:
+    if len(used := [uri for uri in files.databases if not is_new(uri)]) > 1:
         raise refusal("rocksdb twice", store=files.uri, names=" and ".join(uri.removeprefix(f"{files.uri}/") for uri in used))
 
 
 def queue_database(files: StoreFiles) -> QueueDatabase | None:
-    """The database of a store with queues, if anything was ever written to it."""
-    uri = next((each for each in files.databases if has_entries(each)), None)
-    if uri is None:
-        return None
+    """The database of a store with queues, if anything was ever written to it; one that is missing, if the settings show that."""
+    uri = next((each for each in files.databases if not is_new(each)), None)
     beside = _files_in_use(files, uri)
+    if uri is None:
+        is_missing = beside is None and _has_queues_in_databases(files)
+        return QueueDatabase(files.consume_queue or f"{files.uri}/{QUEUE_DATABASES[0]}", None, is_whole=False) if is_missing else None
     try:
         with open_database(uri) as database:
             found = dict(database.items(DISPATCHED, family=OFFSETS)).get(DISPATCHED)
@@ -77,17 +76,26 @@ def queue_database(files: StoreFiles) -> QueueDatabase | None:
     return QueueDatabase(uri, beside, early_end(uri) is None, 0 if found is None else dispatched_in(found))
 
 
-def _files_in_use(files: StoreFiles, uri: str) -> str | None:
+def _has_queues_in_databases(files: StoreFiles) -> bool:
+    """Whether the settings are where only a broker with queues in RocksDB has them (storeType=defaultRocksDB)."""
+    return files.config is not None and any(is_database(f"{files.config}/{name}") for name in _WITH_QUEUES)
+
+
+def _files_in_use(files: StoreFiles, uri: str | None) -> str | None:
     """The directory with files of queues from which a broker serves.
 
-    It then also writes a database of queues (rocksdbCQDoubleWriteEnable), but not those of its settings.
+    It can write a database of queues beside them (rocksdbCQDoubleWriteEnable), or have left it behind.
     """
-    config, directory = files.config, files.consume_queue or uri
-    in_files = [queue for queue in queues_in((directory,)) if queue.files]
-    if not in_files or (config is not None and any(is_database(f"{config}/{name}") for name in _WITH_QUEUES)):
-        return None
+    directory = files.consume_queue or uri
+    in_files = [] if directory is None else [queue for queue in queues_in((directory,)) if queue.files]
+    if not in_files or uri is None:
+        return directory if in_files else None
     copies = QueueCopies((directory, queues_uri(uri)))
-    is_used = config is None or not has_settings(config) or all(copies.compare(each.topic, each.queue_id) >= 0 for each in in_files)
+    ahead = [copies.compare(queue.topic, queue.queue_id) for queue in in_files]
+    if _has_queues_in_databases(files):
+        is_used = min(ahead) >= 0 and max(ahead) > 0
+    else:
+        is_used = files.config is None or not has_settings(files.config) or min(ahead) >= 0
     return directory if is_used else None
 
 

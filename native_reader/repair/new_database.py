@@ -65,10 +65,20 @@ def new_database(
             return NewDatabase(found.uri, found.is_second, COPIED)
         begin = min(found.dispatched, shape.stop - 1) // shape.size * shape.size
         if first >= begin and not (is_ahead or found.is_second):
+            _refuse_mixed(queues, begin)
             return NewDatabase(found.uri, found.is_second, ADDED, (shape.stop - begin) // shape.size)
     if found.is_second and any(is_light(each.topic) for each in queues):
         raise refusal("rocksdb light", name=found.uri)
+    if not found.is_second:
+        _refuse_mixed(queues, shape.begin)
     return NewDatabase(found.uri, found.is_second, LEFT_OUT, len(shape.bases))
+
+
+def _refuse_mixed(queues: Sequence[NewQueue], begin: int) -> None:
+    """Brokers (5.4.0, 5.5.0) put several records at once into queues, the last one first: of two with a queue offset, the earlier one stays."""
+    for queue in queues:
+        if queue.survivors.earlier >= begin:
+            raise refusal("rocksdb mixed", topic=queue.topic, queue=queue.queue_id, offset=queue.survivors.earlier)
 
 
 def _lacking(queues: Sequence[NewQueue]) -> Iterator[int]:

@@ -145,10 +145,13 @@ class Survivors:
     """How many entries must be written: those of `wanted`, if they are in memory."""
     replaced: Counter[int] = field(default_factory=Counter)
     """How many of them are before the end of the old queue, by the number of their file: there, that names others, or nothing."""
+    earlier: int = -1
+    """The offset of the last record from before the topic was deleted and created again; -1 without one."""
 
     def keep_from(self, run: int) -> None:
         """Forget the messages before a run."""
         begin = self.runs[run].begin if run else -1
+        self.earlier = self.runs[run - 1].last if run else self.earlier
         self.runs = self.runs[run:]
         self.replaced.clear()
         self.wanted = [each[each["entry"]["offset"] >= begin] for each in self.wanted]
@@ -319,6 +322,7 @@ class Survey:
             return self._compare_own(key, queue, records)
         slot, offset = queue.before.first
         is_older = (records.slot >= slot) & (records.offset < offset)  # from before the topic was deleted and created again
+        queue.earlier = max(queue.earlier, int(records.offset[is_older].max(initial=-1)))
         is_doubtful = np.zeros(len(is_older), np.bool_)
         is_doubtful[~is_older] = self._compare_own(key, queue, records.but(is_older))
         return is_doubtful

@@ -248,7 +248,7 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
     root = local_path(plan.files.uri)
     logs = tuple(f"{local_path(each).removeprefix(f'{root}/')}/" for each in plan.log_directories)
     if plan.database is not None:
-        _copy_database(plan.database, folder)
+        _copy_database(plan.files, plan.database, folder)
     of_database = () if plan.database is None else (plan.database.name,)
     for name, _ in disk.files_below(root, (*_MADE, EPOCHS, *of_database)):
         if not name.startswith(logs):
@@ -257,13 +257,15 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
         copy_settings(plan.files.config, disk.path_in(folder, CONFIG), plan.mended, plan.lost.queues)
 
 
-def _copy_database(database: NewDatabase, folder: str) -> None:
-    """Copy the files of the database with queues, as they are. Queues in files may be beside them."""
-    if database.way != LEFT_OUT:
-        old = local_path(database.uri)
-        for name in disk.names_in(old):
-            if disk.is_file(disk.path_in(old, name)):
-                disk.copy(disk.path_in(old, name), disk.path_in(folder, database.name, name))
+def _copy_database(files: StoreFiles, database: NewDatabase, folder: str) -> None:
+    """Copy the files of the database with queues, as they are; and those of queues that its broker left behind."""
+    places = {} if database.way == LEFT_OUT else {database.uri: database.name}
+    if places and not database.is_second and files.consume_queue is not None:
+        places[files.consume_queue] = QUEUES
+    for old, new in places.items():
+        for name, _ in disk.files_below(local_path(old)):
+            if "/" not in name or not database.is_second:
+                disk.copy(disk.path_in(local_path(old), name), disk.path_in(folder, new, name))
     if database.needs_recovery:
         with disk.changed(disk.path_in(folder, ABORT), 0):
             pass

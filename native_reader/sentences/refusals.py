@@ -72,6 +72,12 @@ REFUSALS = {
         f"{{store}} 中有 {{name}}：提取的消息位置不同，无法为其写入 RocksDB 中的队列或配置。"
         f"`rmqstore repair` 会保留所有 topic。{_RESCUE[1]}",
     ),
+    "refused rocksdb mixed": (
+        f"the RocksDB database with queues lacks entries, so a broker would have to make them again. But topic '{{topic}}' was deleted and "
+        f"created again, and its queue {{queue}} would get messages of the deleted topic, up to offset {{offset:,}}. {_RESCUE[0]}",
+        f"RocksDB 队列数据库缺少条目，需要 broker 重新生成。但 topic '{{topic}}' 曾被删除后重建，"
+        f"其队列 {{queue}} 会得到已删除 topic 的消息，直到偏移量 {{offset:,}}。{_RESCUE[1]}",
+    ),
     "refused rocksdb light": (
         f"light queues (LMQ) are only in {{name}}, and its entries do not agree with the repaired log: a broker with "
         f"rocksdbCQDoubleWriteEnable does not make them again for all records. {_RESCUE[0]}",
