@@ -75,7 +75,7 @@ def new_database(
 
 
 def _refuse_mixed(queues: Sequence[NewQueue], begin: int) -> None:
-    """Brokers (5.4.0, 5.5.0) put several records at once into queues, the last one first: of two with a queue offset, the earlier one stays."""
+    """Brokers (5.4.0, 5.5.0) put several records at once into queues, the last one first: of two, the earlier one stays."""
     for queue in queues:
         if queue.survivors.earlier >= begin:
             raise refusal("rocksdb mixed", topic=queue.topic, queue=queue.queue_id, offset=queue.survivors.earlier)
