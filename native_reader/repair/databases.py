@@ -88,7 +88,7 @@ def _files_in_use(files: StoreFiles, uri: str | None) -> str | None:
     """
     directory = files.consume_queue or uri
     in_files = [] if directory is None else [queue for queue in queues_in((directory,)) if queue.files]
-    if not in_files or uri is None:
+    if directory is None or uri is None or not in_files:
         return directory if in_files else None
     copies = QueueCopies((directory, queues_uri(uri)))
     ahead = [copies.compare(queue.topic, queue.queue_id) for queue in in_files]
@@ -97,6 +97,11 @@ def _files_in_use(files: StoreFiles, uri: str | None) -> str | None:
     else:
         is_used = files.config is None or not has_settings(files.config) or min(ahead) >= 0
     return directory if is_used else None
+
+
+def has_index(files: StoreFiles) -> bool:
+    """Whether an index is in a database."""
+    return any("holds default" in (each.holds or ()) for each in databases_of(files))
 
 
 def queues_in(directories: Sequence[str]) -> Iterator[Queue]:

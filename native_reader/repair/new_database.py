@@ -16,6 +16,7 @@ from native_reader.repair.log_shape import LogShape
 from native_reader.repair.old_queues import OldQueue
 from native_reader.repair.refusals import refusal
 from native_reader.repair.survey import NewQueue
+from native_reader.sentences import Said, say
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, QueueReader
 from native_reader.storage.rocksdb_queues import queues_uri
@@ -43,9 +44,21 @@ class NewDatabase(NamedTuple):
         return name if name in QUEUE_DATABASES else QUEUE_DATABASES[0]
 
     @property
+    def is_right(self) -> bool:
+        """Whether all of its entries are right."""
+        return self.way == COPIED
+
+    @property
     def needs_recovery(self) -> bool:
         """Whether a broker must start as after a crash: else it leaves out records that are not in the queues."""
-        return self.way != COPIED and not self.is_second
+        return not (self.is_right or self.is_second)
+
+    @property
+    def said(self) -> Said:
+        """What becomes of it."""
+        second = "second " if self.is_second and self.way == LEFT_OUT else ""
+        values = {} if self.is_right or second else {"segments": self.segments}
+        return say(f"{second}database {self.way}", name=self.name, **values)
 
     def holds(self, topic: str) -> bool:
         """Whether the queues of a topic are in the database, and not in files."""

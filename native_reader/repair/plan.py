@@ -35,7 +35,7 @@ from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.log_shape import LogShape, Moved, shape_of, was_blank
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.named import as_named, renamed_in
-from native_reader.repair.new_database import COPIED, LEFT_OUT, NewDatabase, new_database
+from native_reader.repair.new_database import LEFT_OUT, NewDatabase, new_database
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.others import MOST_OFFSET, Filled, filled_from, without_foreign
 from native_reader.repair.records import CRCS, Choices, ReadSettings
@@ -183,7 +183,7 @@ class RepairPlan:
             or (self.filled is not None and bool(self.filled.taken))
             or not is_complete
             or bool(self.shape.made or self.shape.has_junk or self.flaws)
-            or (self.database is not None and self.database.way != COPIED)
+            or not (self.database is None or self.database.is_right)
         )
 
     @property

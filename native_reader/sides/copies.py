@@ -77,8 +77,8 @@ def _first_difference(one: Queue, other: Queue) -> int | None:
             both, in_mine, in_theirs = np.intersect1d(entries.numbers, copies.numbers, assume_unique=True, return_indices=True)
             same = np.ones(len(both), np.bool_)
             for name in ("offsets", "sizes", "codes"):
-                one, other = getattr(entries, name)[in_mine], getattr(copies, name)[in_theirs]
-                same &= (one == other) | ((name == "codes") & ((one == _OF_PLACEHOLDER) | (other == _OF_PLACEHOLDER)))
+                left, right = getattr(entries, name)[in_mine], getattr(copies, name)[in_theirs]
+                same &= (left == right) | ((name == "codes") & ((left == _OF_PLACEHOLDER) | (right == _OF_PLACEHOLDER)))
             if not same.all():
                 return int(both[~same][0])
     return None

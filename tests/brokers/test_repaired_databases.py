@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from make_stores import BOTH_QUEUES, INDEX, NEW_POP, NEW_QUEUES, NEW_TRANSACTIONS
+from make_stores import BOTH_QUEUES, INDEX, NEW_POP, NEW_QUEUES
 from rocketmq import OP_BATCHES, Java, running
 from support.store_damages import Damage, missing_segment, page_of_zeros, several, tail, wrong_size
 from test_repaired_stores import SETTINGS, assert_consumed, assert_goes_on, errors, repaired, started
@@ -57,15 +57,13 @@ def written(rocketmq: Callable[[str], Java], tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("kind", "how", "damage"),
-    [
-        pytest.param(*case, marks=pytest.mark.xdist_group("-".join(case[:2])), id=f"{case[0]}-{case[1]}-{case[2].__name__}")
-        for case in CASES
-    ],
+    "case",
+    [pytest.param(case, marks=pytest.mark.xdist_group("-".join(case[:2])), id=f"{case[0]}-{case[1]}-{case[2].__name__}") for case in CASES],
 )
 def test_a_broker_with_queues_in_rocksdb_serves_every_survivor(
-    rocketmq: Callable[[str], Java], written: Callable[[str, str], tuple[Path, int]], tmp_path: Path, kind: str, how: str, damage: Damage
+    rocketmq: Callable[[str], Java], written: Callable[[str, str], tuple[Path, int]], tmp_path: Path, case: tuple[str, str, Damage]
 ) -> None:
+    kind, how, damage = case
     source, port = written(kind, how)
     survivors = repaired(source, tmp_path, damage, 1)
     with started(rocketmq("5.5.0"), tmp_path / "home", tmp_path / "new", port, **KINDS[kind]) as broker:
