@@ -56,9 +56,11 @@ class NewDatabase(NamedTuple):
     @property
     def said(self) -> Said:
         """What becomes of it."""
-        second = "second " if self.is_second and self.way == LEFT_OUT else ""
-        values = {} if self.is_right or second else {"segments": self.segments}
-        return say(f"{second}database {self.way}", name=self.name, **values)
+        if self.is_right:
+            return say("database copied", name=self.name)
+        if self.is_second:
+            return say("second database left out", name=self.name)
+        return say("database added" if self.way == ADDED else "database left out", name=self.name, segments=self.segments)
 
     def holds(self, topic: str) -> bool:
         """Whether the queues of a topic are in the database, and not in files."""

@@ -56,9 +56,9 @@ REFUSALS = {
         "{store} 中有 {name}，但未安装 RocksDB 库。请安装：pip install 'rmqstore-spark[rocksdb]'",
     ),
     "refused rocksdb damaged": (
-        f"{{store}} has {{name}}, which RocksDB cannot open: {{why}}. A broker does not start with it, and what it held is nowhere else. "
-        f"Put a backup in its place; or move it away, if you can do without what it held. {_RESCUE[0]}",
-        f"{{store}} 中的 {{name}} 无法由 RocksDB 打开：{{why}}。broker 无法用它启动，其中的内容别处没有。"
+        f"{{store}} has {{name}}, which RocksDB cannot open: {{why}}. A broker whose settings use it does not start, and what it held is "
+        f"nowhere else. Put a backup in its place; or move it away, if you can do without what it held. {_RESCUE[0]}",
+        f"{{store}} 中的 {{name}} 无法由 RocksDB 打开：{{why}}。使用它的 broker 无法启动，其中的内容别处没有。"
         f"请用备份替换它；如果可以不要其中的内容，也可以把它移走。{_RESCUE[1]}",
     ),
     "refused rocksdb twice": (

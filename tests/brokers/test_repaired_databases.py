@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -29,9 +30,16 @@ def no_tables(store: Path, chance: Random) -> None:
     page_of_zeros(store, chance)
 
 
+def database_of_before(store: Path, chance: Random) -> None:
+    """The database of an earlier time, and a page of the log is zeros."""
+    shutil.rmtree(store / "consumequeue")
+    (store / "earlier").rename(store / "consumequeue")
+    page_of_zeros(store, chance)
+
+
 CASES: list[tuple[str, str, Damage]] = [
     *(("queues", "stopped", damage) for damage in (page_of_zeros, missing_segment, wrong_size, no_tables)),
-    *(("queues", "killed", damage) for damage in (several, tail, no_tables)),
+    *(("queues", "killed", damage) for damage in (several, tail, no_tables, database_of_before)),
     *(("all", "killed", damage) for damage in (several, no_tables)),
     *((kind, "stopped", several) for kind in ("both", "settings")),
 ]
@@ -47,6 +55,8 @@ def written(rocketmq: Callable[[str], Java], tmp_path_factory: pytest.TempPathFa
             home = tmp_path_factory.mktemp(f"{kind}-{how}")
             with running(rocketmq("5.5.0"), home, **SETTINGS, **OP_BATCHES, **KINDS[kind]) as broker:
                 broker.traffic("plain", 400)
+                if kind == "queues":
+                    shutil.copytree(broker.store / "consumequeue", broker.store / "earlier")
                 broker.traffic("transactions")
                 _ = broker.stop() if how == "stopped" else broker.kill()
             known[kind, how] = broker.store, broker.port
