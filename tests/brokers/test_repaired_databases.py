@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from make_stores import BOTH_QUEUES, INDEX, NEW_POP, NEW_QUEUES
+from repairs import SETTINGS, assert_consumed, assert_goes_on, errors, repaired, started
 from rocketmq import OP_BATCHES, Java, running
 from support.store_damages import Damage, missing_segment, page_of_zeros, several, tail, wrong_size
-from test_repaired_stores import SETTINGS, assert_consumed, assert_goes_on, errors, repaired, started
 
 KINDS: dict[str, dict[str, Any]] = {
     "queues": {"storeType": "defaultRocksDB"},
