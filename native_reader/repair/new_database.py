@@ -24,6 +24,8 @@ from native_reader.storage.store import QUEUE_DATABASES
 
 COPIED, ADDED, LEFT_OUT = "copied", "added", "left out"
 """All of its entries are right; a broker adds the last ones when it starts; or it makes all of them again."""
+_RECOVERED = 10
+"""From so many of the last segments, a broker since 5.5.0 puts records into queues when it starts (commitLogRecoverMaxNum)."""
 _AT_ONCE = 1 << 16
 _NOWHERE = 2**63 - 1
 _MOST_APART = 1 << 22
@@ -54,13 +56,18 @@ class NewDatabase(NamedTuple):
         return not (self.is_right or self.is_second)
 
     @property
-    def said(self) -> Said:
+    def said(self) -> Iterator[Said]:
         """What becomes of it."""
         if self.is_right:
-            return say("database copied", name=self.name)
-        if self.is_second:
-            return say("second database left out", name=self.name)
-        return say("database added" if self.way == ADDED else "database left out", name=self.name, segments=self.segments)
+            yield say("database copied", name=self.name)
+        elif self.is_second:
+            yield say("second database left out", name=self.name)
+        elif self.way == ADDED:
+            yield say("database added", name=self.name, segments=self.segments)
+        else:
+            yield say("database left out", name=self.name)
+        if self.needs_recovery and self.segments > _RECOVERED:
+            yield say("many to recover", segments=self.segments, usual=_RECOVERED)
 
     def holds(self, topic: str) -> bool:
         """Whether the queues of a topic are in the database, and not in files."""

@@ -277,8 +277,8 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
     """What names of segments, the index, the checkpoint, the settings and the offsets of groups say."""
     for name, right in sorted(plan.renamed.items()):
         yield result("renamed", say("renamed", name=name, right=right))
-    if plan.database is not None:
-        yield result("database", plan.database.said)
+    for said in () if plan.database is None else plan.database.said:
+        yield result("database", said)
     if plan.checkpoint_ahead:
         yield result("checkpoint", say("checkpoint later than log", milliseconds=plan.checkpoint_ahead))
     if plan.flaws:

@@ -102,11 +102,15 @@ REPAIR = {
     "database left out": (
         "{name} is not in the new store: it is damaged, missing, or differs from the log. The new store has the file abort: a broker "
         "then starts as after a crash, and makes all queues again. Leave this file there before the first start. Until then, no queue "
-        "leads to a message. The new log has {segments:,} segments: if these are more than 10, set commitLogRecoverMaxNum={segments} in "
-        "broker.conf before the first start of 5.5.0, else only those of the last 10 are in the queues.",
+        "leads to a message.",
         "{name} 不在新存储中：它已损坏、缺失或与 commitlog 不符。新存储中有文件 abort：broker 会像崩溃后那样启动，并重新生成所有队列。"
-        "首次启动前请保留此文件；在此之前没有队列指向消息。新的 commitlog 有 {segments:,} 个文件：如果超过 10 个，"
-        "5.5.0 首次启动前请在 broker.conf 中设置 commitLogRecoverMaxNum={segments}，否则队列中只有最后 10 个文件的消息。",
+        "首次启动前请保留此文件；在此之前没有队列指向消息。",
+    ),
+    "many to recover": (
+        "A broker 5.5.0 makes queues again only from the last {usual} segments, and these are {segments:,}: set "
+        "commitLogRecoverMaxNum={segments} in broker.conf before its first start.",
+        "broker 5.5.0 只从最后 {usual} 个 commitlog 文件重新生成队列，而这里有 {segments:,} 个："
+        "首次启动前请在 broker.conf 中设置 commitLogRecoverMaxNum={segments}。",
     ),
     "second database left out": (
         "{name} is not in the new store: it has other entries than the files of queues, which a broker serves from. A broker with "

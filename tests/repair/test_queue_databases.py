@@ -15,7 +15,7 @@ from support.store_damages import patch, records, segments
 
 import native_reader as nr
 from native_reader.layout.inner import PLACEHOLDER_TAG
-from native_reader.repair.new_database import ADDED, COPIED, LEFT_OUT
+from native_reader.repair.new_database import ADDED, COPIED, LEFT_OUT, NewDatabase
 
 NAMES = ("5.4.0-rocksdb-queues", "5.5.0-rocksdb-queues", "5.5.0-rocksdb-separate", "5.5.0-rocksdb-both")
 Change = Callable[[Path], None]
@@ -106,8 +106,16 @@ def test_a_database_that_is_damaged_or_missing_is_left_out(tmp_path: Path, name:
     assert (tmp_path / "new" / "abort").exists()
     assert not list((tmp_path / "new").glob("consumequeue*"))
     assert records_of(tmp_path / "new") == whole
-    assert "commitLogRecoverMaxNum" in Path(done.page or "").read_text()
+    page = Path(done.page or "").read_text()
+    assert ("Leave this file there before the first start" in page, "commitLogRecoverMaxNum" in page) == (True, False)
     assert not done.is_whole
+
+
+def test_a_broker_makes_queues_only_of_the_last_segments() -> None:
+    said = [each.text() for each in NewDatabase("file:///s/consumequeue_rocksdb", is_second=False, way=LEFT_OUT, segments=12).said]
+    assert len(said) == 2
+    assert "commitLogRecoverMaxNum=12" in said[1]
+    assert len([*NewDatabase("file:///s/consumequeue_rocksdb", is_second=False, way=ADDED, segments=10).said]) == 1
 
 
 def test_a_broker_adds_what_the_database_lacks(tmp_path: Path) -> None:
