@@ -82,6 +82,8 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     old = say("in the old store" if plan.moved is None else "in the store", states=alone.said)
     yield old if alone.is_whole else _warning(old)
     yield from _of_others(done)
+    for each in () if plan.database is None or plan.database.is_right else plan.database.said:
+        yield _warning(each)
     if plan.assumes_queue_size:
         yield _warning(say("assumed size", size=plan.queue_file_bytes))
     if any(doubt.is_kept for doubt in plan.doubts.values()):

@@ -48,7 +48,7 @@ def has_settings(config: str) -> bool:
 def databases_of(store: StoreFiles) -> Iterator[FoundDatabase]:
     """The databases of a store."""
     for uri, holds in _places(store.uri, store.config, store.databases).items():
-        if _is_new(uri):
+        if is_new(uri):
             yield FoundDatabase(uri, ("holds nothing",))
             continue
         early = early_end(uri)
@@ -63,14 +63,14 @@ def databases_of(store: StoreFiles) -> Iterator[FoundDatabase]:
 def faulty_databases(uri: str, config: str | None) -> Iterator[FoundDatabase]:
     """The databases of the store at that URI that cannot be opened, or whose newest changes are not read."""
     for database in _places(uri, config, [f"{uri}/{name}" for name in QUEUE_DATABASES]):
-        if _is_new(database):
+        if is_new(database):
             continue
         error, early = why_unopened(database), early_end(database)
         if error is not None or early is not None:
             yield FoundDatabase(database, None, None if error is None else str(error), isinstance(error, ExtraMissing), early)
 
 
-def _is_new(uri: str) -> bool:
+def is_new(uri: str) -> bool:
     """Whether nothing was ever written to a database. If its tables are gone, it has no entries either, but it cannot be opened."""
     return not has_entries(uri) and isinstance(why_unopened(uri), ExtraMissing | None)
 

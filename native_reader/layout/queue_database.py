@@ -81,3 +81,12 @@ def queue_of_max(key: bytes) -> tuple[str, int] | None:
 def _topic_prefix(topic: str) -> bytes:
     name = topic.encode("utf-8", "replace")
     return _SIZE.pack(len(name)) + b"\x01" + name
+
+
+DISPATCHED = max_key(_OF_THE_LOG, 0)
+"""The key of the offset up to which records are in the queues."""
+
+
+def dispatched_in(value: bytes) -> int:
+    """That offset; 0 if the value is invalid."""
+    return max(0, int(_NUMBER.unpack(value)[0])) if len(value) == _NUMBER.size else 0

@@ -57,9 +57,11 @@ class Filling(NamedTuple):
     lights: NDArray[np.void] = NO_LIGHTS
     names: Mapping[int, bytes] = {}
     """The properties that name the light queues of placeholders, by their number."""
+    as_large: bool = False
+    """Whether each placeholder has the size of its place: entries of databases, which are not written, name that."""
 
 
-def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str, int], int]) -> Filling:
+def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str, int], int], *, as_large: bool = False) -> Filling:
     """Give each lost message a place. `end`: of the last whole record; `light_lists`: see `Survey`."""
     placed, free = list[tuple[int, int, int, int]](), list[_Free]()
     room = {key: size + NAMES_SIZE for key, size in light_lists.items()} if lost.loose_lights else {}
@@ -80,7 +82,7 @@ def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str
     times = _times_of(shape.holes, found)
     spare = [size - smallest_placeholder(*lost.queues[queue]) for _, size, queue, _ in found.tolist()]
     lights, names, without = lights_of(lost, found, spare, light_lists)
-    filling = Filling(found, np.array([], np.int64), times, end, [*ignored, *without], lights, names)
+    filling = Filling(found, np.array([], np.int64), times, end, [*ignored, *without], lights, names, as_large)
     sizes = [len(_placeholder(filling, lost, row)) for row in range(len(found))]
     return filling._replace(sizes=np.array(sizes, np.int64))
 
@@ -88,7 +90,8 @@ def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str
 def _placeholder(filling: Filling, lost: Lost, row: int) -> bytes:
     """The placeholder of a number."""
     offset, size, queue, slot = filling.placed[row].item()
-    return placeholder(lost.queues[queue], slot, offset, size, int(filling.times[row]), more=filling.names.get(row, b""))
+    names, time = filling.names.get(row, b""), int(filling.times[row])
+    return placeholder(lost.queues[queue], slot, offset, size, time, more=names, as_large=filling.as_large)
 
 
 def _times_of(holes: Sequence[Hole], placed: NDArray[np.void]) -> Numbers:
@@ -200,6 +203,8 @@ class _Form(NamedTuple):
 
 
 _NO_MESSAGES = zlib.compress(b"")
+_EMPTY_BLOCK = b"\0\0\0\xff\xff"
+"""A stored block without content: after the head of such a body, it makes it longer."""
 _TAGGED = pack_properties({"TAGS": PLACEHOLDER_TAG})
 
 
@@ -227,7 +232,9 @@ def code_of(topic: str, time: int) -> int:
     return time if topic == DELAY_TOPIC else 0 if topic == OP_TOPIC else java_hash(PLACEHOLDER_TAG)
 
 
-def placeholder(queue: tuple[str, int], slot: int, offset: int, room: int, time: int, *, more: bytes = b"") -> bytes:
+def placeholder(
+    queue: tuple[str, int], slot: int, offset: int, room: int, time: int, *, more: bytes = b"", as_large: bool = False
+) -> bytes:  # fmt: skip
     """A record for a lost message, with `more` properties. It has `room` bytes, or fewer if a filler fits after it."""
     topic, queue_id = queue
     form, least = _form(topic, queue_id), smallest_placeholder(topic, queue_id) + len(more)
@@ -235,6 +242,10 @@ def placeholder(queue: tuple[str, int], slot: int, offset: int, room: int, time:
     if slack < 0:
         raise refusal("no room", offset=offset, size=room)
     properties, body = form.properties + more, form.body
+    if as_large and body == _NO_MESSAGES:
+        body, slack = _NO_MESSAGES[:2] + _EMPTY_BLOCK * (slack // len(_EMPTY_BLOCK)) + _NO_MESSAGES[2:], slack % len(_EMPTY_BLOCK)
+    elif as_large:
+        body, slack = body + b"0" * slack, 0
     if slack < SMALLEST_FILLER:
         # Both ways in which brokers parse properties pass empty ones; the op topic's consumer reads a number.
         body, properties = (body + b"0" * slack, properties) if topic == OP_TOPIC else (body, properties + _SEPARATOR * slack)

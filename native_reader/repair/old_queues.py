@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from native_reader.layout.properties import LIGHT_OFFSETS, LIGHT_QUEUES, LIGHT_SEPARATOR, parse
 from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_light, is_written
 from native_reader.layout.record import HEAD, SMALLEST_RECORD
+from native_reader.repair.databases import queue_database, queues_in
 from native_reader.repair.records import piece_at
 from native_reader.repair.refusals import refusal
-from native_reader.sides.queues import Queue, QueueReader, is_name, queues_of, topics_in
+from native_reader.sides.queues import Queue, QueueReader, is_name
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
+from native_reader.storage.rocksdb_queues import is_in_database, queues_uri
 from native_reader.storage.store import StoreFiles
 
 WIDTH = QUEUE_ENTRY.itemsize
@@ -30,7 +32,8 @@ class OldQueue:
     """One queue. A file that is missing or cannot be read has no entries."""
 
     def __init__(self, queue: Queue, store: StoreFiles) -> None:
-        self._queue, self.topic, self.queue_id, self.files = queue, queue.topic, queue.queue_id, queue.files
+        self._queue, self.topic, self.queue_id = queue, queue.topic, queue.queue_id
+        self.files = () if is_in_database(queue.files[0].uri) else queue.files
         with QueueReader(queue) as reader:
             self.stop = reader.number_at(reader.bound() - 1) + 1 if reader.bound() else queue.files[0].base
             self.first = _first_confirmed(reader, store, (queue.topic, queue.queue_id))
@@ -104,12 +107,15 @@ class OldQueues:
 
     def __init__(self, files: StoreFiles, sizes: FileSizes | None, listed: Iterable[Queue] | None = None) -> None:
         """`listed`: its queues, if they are known: to list 50,000 takes a second."""
-        directories = () if files.consume_queue is None else (files.consume_queue,)
-        if listed is None:
-            listed = (queue for topic in topics_in(directories, light=True) for queue in queues_of(topic))
+        self.database = queue_database(files)
+        """The database with queues; None if they are only in files."""
+        self.are_in_files = self.database is None or self.database.is_second
+        if listed is None or not self.are_in_files:
+            listed = queues_in(() if files.consume_queue is None or not self.are_in_files else (files.consume_queue,))
         queues = [queue for queue in listed if queue.files]
         self.units = max((file.units for queue in queues for file in queue.files), default=0)
-        self.assumes_size = sizes is None and not self.units
+        sizes = sizes if self.are_in_files else None
+        self.assumes_size = self.are_in_files and sizes is None and not self.units
         """Whether nothing tells how large its files are: they get the size of a default broker."""
         if self.assumes_size:
             sizes = FileSizes()
@@ -117,8 +123,15 @@ class OldQueues:
             if self.units not in (0, sizes.queue // WIDTH):
                 raise refusal("configured", name="mappedFileSizeConsumeQueue", size=sizes.queue, found=self.units * WIDTH)
             self.units = sizes.queue // WIDTH
-        self._refuse_other_sizes(queues)
-        self._files, self._queues = files, queues
+        if self.units:
+            self._refuse_other_sizes(queues)
+        self._files, self._queues = files, [*queues, *self._in_database()]
+
+    def _in_database(self) -> Iterator[Queue]:
+        """The queues in the database; only light ones, if the others are in files, too."""
+        if self.database is not None and self.database.is_whole:
+            found = queues_in((queues_uri(self.database.uri),))
+            yield from (queue for queue in found if queue.files and (is_light(queue.topic) or not self.are_in_files))
 
     @cached_property
     def all(self) -> Mapping[tuple[str, int], OldQueue]:

@@ -14,6 +14,7 @@ from native_reader.layout.kinds import OP_TOPIC, kind_of_topic
 from native_reader.layout.queue_entry import is_light
 from native_reader.log.recovery import is_controlled
 from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
+from native_reader.repair.databases import has_index
 from native_reader.repair.needs import Needs
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.settings import NOT_MADE
@@ -76,6 +77,7 @@ def facts_of(
         "renamed": dict(plan.renamed),
         "queues_made_again": dict(plan.remade),
         "queue_files_made_again": dict(plan.queue_files),
+        "database": None if plan.database is None else {"name": plan.database.name, "way": plan.database.way},
         "settings": dict(plan.mended),
         "checkpoint_ahead_ms": plan.checkpoint_ahead,
         "flaws": list(plan.flaws),
@@ -275,6 +277,8 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
     """What names of segments, the index, the checkpoint, the settings and the offsets of groups say."""
     for name, right in sorted(plan.renamed.items()):
         yield result("renamed", say("renamed", name=name, right=right))
+    for said in () if plan.database is None else plan.database.said:
+        yield result("database", said)
     if plan.checkpoint_ahead:
         yield result("checkpoint", say("checkpoint later than log", milliseconds=plan.checkpoint_ahead))
     if plan.flaws:
@@ -289,7 +293,7 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
         yield result("links", say("links", segments=sum(map(plan.links, plan.shape.bases))))
     if plan.assumes_queue_size:
         yield result("queue size", say("page assumed size", size=plan.queue_file_bytes))
-    if plan.index is None:
+    if plan.index is None and not has_index(plan.files):
         yield result("keys", Said("no index"))
 
 

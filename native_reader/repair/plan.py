@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from native_reader.account.account import Account
 from native_reader.account.states import AS_WANTED, UNREACHABLE, Mark, why
@@ -36,13 +35,14 @@ from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.log_shape import LogShape, Moved, shape_of, was_blank
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.named import as_named, renamed_in
+from native_reader.repair.new_database import LEFT_OUT, NewDatabase, new_database
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.others import MOST_OFFSET, Filled, filled_from, without_foreign
 from native_reader.repair.records import CRCS, Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_foreign, refuse_kinds, refuse_topics
 from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_settings
-from native_reader.repair.survey import WANTED, Change, Decided, Run, Survey, Survivors
+from native_reader.repair.survey import WANTED, Change, Decided, NewQueue, Run, Survey, Survivors
 from native_reader.sentences import Said, say
 from native_reader.sides.index import index_files
 from native_reader.sides.queues import QueueFile
@@ -51,20 +51,8 @@ from native_reader.storage.filled import SCHEME as FILLED
 from native_reader.storage.filled import own_uri
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
+from native_reader.storage.rocksdb import size_of_database
 from native_reader.storage.store import StoreFiles
-
-
-@dataclass(slots=True)
-class NewQueue:
-    """One queue of the new store. `wanted`: the entries that its old files lack, if they are in memory; `lost`: those of placeholders."""
-
-    topic: str
-    queue_id: int
-    survivors: Survivors
-    wanted: NDArray[np.void]
-    lost: NDArray[np.void]
-    stop: int
-    """Its next queue offset."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +105,8 @@ class RepairPlan:
     """What comes from other stores."""
     assumes_queue_size: bool = False
     """Whether nothing tells how large queue files are: they get the size of a default broker."""
+    database: NewDatabase | None = None
+    """The database with queues, if the store has one."""
 
     @property
     def log_directories(self) -> set[str]:
@@ -193,6 +183,7 @@ class RepairPlan:
             or (self.filled is not None and bool(self.filled.taken))
             or not is_complete
             or bool(self.shape.made or self.shape.has_junk or self.flaws)
+            or not (self.database is None or self.database.is_right)
         )
 
     @property
@@ -280,6 +271,7 @@ class RepairPlan:
         segments = [each.uri for base, each in self.shape.sources.items() if not self.links(base)]
         own = (own_uri(uri) for uri in (*segments, *queues))
         copied = sum(disk.data_bytes(local_path(uri)) for uri in own if uri is not None)
+        copied += size_of_database(self.database.uri) if self.database is not None and self.database.way != LEFT_OUT else 0
         return copied + (0 if self.moved is None else int(self.moved.sizes.sum()))
 
     @property
@@ -387,7 +379,7 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
     # Without such losses, a group after the end of its queue is one of a topic that was deleted and created again.
     ends_in_loss = until > 0 or shape.has_junk or shape.bases[-1] in shape.made
     lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
-    filling = filled(shape, lost, survey.end, survey.light_lists)
+    filling = filled(shape, lost, survey.end, survey.light_lists, as_large=old.database is not None)
     for loose in filling.ignored:
         lost.ends[loose.queue] = loose.first
     check = checked(as_named(files), settings)
@@ -398,6 +390,8 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
         index_shape(files, settings.sizes), settings.choices, _mended(files, old, survey, settings.choices), ahead,
         check.account, () if settings.choices.topics else check.copied, assumes_queue_size=old.assumes_size,
     )  # fmt: skip
+    if old.database is not None:
+        done = replace(done, database=new_database(old.database, old.all, list(done.queues()), shape, has_stale=done.has_stale))
     return done if done.changes or settings.choices.topics else replace(done, flaws=check.flaws)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from native_reader.broker.databases import databases_of
 from native_reader.broker.settings import Topics
 from native_reader.errors import RepairError, did_you_mean
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
 from native_reader.log.recovery import EPOCHS, is_controlled
+from native_reader.repair.databases import refuse_databases
 from native_reader.repair.named import rightly_named
 from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
@@ -30,7 +30,6 @@ _PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
 """What a broker whose master a controller chooses has beside its log."""
 _SAMPLED = 8
 _LOOKED_AT = 64 << 10
-_NOTHING = ("holds nothing",)
 
 
 def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
@@ -51,10 +50,7 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
         if command := rest_command(name) if packed[0] in files.strays else None:
             raise refusal("packed cut", name=name, command=command)
         raise refusal("packed", name=packed[0], command=unpack_command(name) or rename_command(name))
-    for database in databases_of(files):
-        if database.holds == _NOTHING:
-            continue
-        raise refusal("rocksdb", store=files.uri, name=database.uri.rpartition("/")[2])
+    refuse_databases(files, choices.topics)
     if is_controlled(files) and not (choices.single or choices.topics):
         raise refusal("controller", store=files.uri, name=EPOCHS)
     _refuse_parts(files)

@@ -145,13 +145,29 @@ class Survivors:
     """How many entries must be written: those of `wanted`, if they are in memory."""
     replaced: Counter[int] = field(default_factory=Counter)
     """How many of them are before the end of the old queue, by the number of their file: there, that names others, or nothing."""
+    earlier: int = -1
+    """The offset of the last record from before the topic was deleted and created again; -1 without one."""
 
     def keep_from(self, run: int) -> None:
         """Forget the messages before a run."""
         begin = self.runs[run].begin if run else -1
+        self.earlier = self.runs[run - 1].last if run else self.earlier
         self.runs = self.runs[run:]
         self.replaced.clear()
         self.wanted = [each[each["entry"]["offset"] >= begin] for each in self.wanted]
+
+
+@dataclass(slots=True)
+class NewQueue:
+    """One queue of the new store. `wanted`: the entries that its old files lack, if they are in memory; `lost`: those of placeholders."""
+
+    topic: str
+    queue_id: int
+    survivors: Survivors
+    wanted: NDArray[np.void]
+    lost: NDArray[np.void]
+    stop: int
+    """Its next queue offset."""
 
 
 class Survey:
@@ -306,6 +322,7 @@ class Survey:
             return self._compare_own(key, queue, records)
         slot, offset = queue.before.first
         is_older = (records.slot >= slot) & (records.offset < offset)  # from before the topic was deleted and created again
+        queue.earlier = max(queue.earlier, int(records.offset[is_older].max(initial=-1)))
         is_doubtful = np.zeros(len(is_older), np.bool_)
         is_doubtful[~is_older] = self._compare_own(key, queue, records.but(is_older))
         return is_doubtful
@@ -342,7 +359,7 @@ class Survey:
 
     def _note_replaced(self, queue: Survivors, slots: Numbers) -> None:
         """Note which files of a queue do not have the entries of these messages. What is after its end, a broker adds itself."""
-        if queue.before is not None and not self._topics:
+        if queue.before is not None and queue.before.files and not self._topics:
             numbers, counts = np.unique(slots[slots < queue.before.stop] // self._old.units, return_counts=True)
             queue.replaced.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
 

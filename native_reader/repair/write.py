@@ -21,9 +21,11 @@ from native_reader.repair.indexes import write_index, write_index_of
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.log_shape import Hole, Moved
 from native_reader.repair.moved import content_of_segment, write_settings
+from native_reader.repair.new_database import LEFT_OUT, NewDatabase
 from native_reader.repair.old_queues import WIDTH
-from native_reader.repair.plan import NewQueue, RepairPlan
+from native_reader.repair.plan import RepairPlan
 from native_reader.repair.settings import copy_settings
+from native_reader.repair.survey import NewQueue
 from native_reader.repair.unfinished import LOG, NOTE
 from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.sides.queues import QueueFile
@@ -42,7 +44,8 @@ PAGES = {False: ("repair.md", "repair.json"), True: ("extract.md", "extract.json
 """The page and the facts, by whether it is an extract."""
 LOST = "lost"
 """The folder for the owners of topics, if messages are lost."""
-_MADE = (LOST, LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", NOTE, *PAGES[False], *PAGES[True])
+ABORT = "abort"
+_MADE = (LOST, LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, ABORT, "abort.bak", "lock", NOTE, *PAGES[False], *PAGES[True])
 """Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
 _AT_ONCE = 1 << 20
 _LOOK = 0.2
@@ -182,6 +185,8 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
     """Copy the files of each queue, and write the entries that they lack."""
     size = plan.units * WIDTH
     for queue in plan.queues():
+        if plan.database is not None and plan.database.holds(queue.topic):
+            continue
         place = disk.path_in(folder, queue.topic, str(queue.queue_id))
         for old in queue.survivors.before.files if queue.survivors.before is not None else ():
             if _is_left_out(plan, queue, old):
@@ -193,7 +198,7 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
         entries = np.concatenate([queue.wanted, queue.lost])
         _put_entries(place, entries[np.argsort(entries["slot"], kind="stable")], plan.units)
         _clear_after(plan, queue, place)
-    if plan.survey.lacks_many:
+    if plan.survey.lacks_many and (plan.database is None or plan.database.is_second):
         plan.survey.read_again(lambda key, entries: _put_entries(disk.path_in(folder, key[0], str(key[1])), entries, plan.units))
 
 
@@ -239,11 +244,28 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
     """Copy the configuration, and files that are not read here."""
     root = local_path(plan.files.uri)
     logs = tuple(f"{local_path(each).removeprefix(f'{root}/')}/" for each in plan.log_directories)
-    for name, _ in disk.files_below(root, (*_MADE, EPOCHS)):
+    if plan.database is not None:
+        _copy_database(plan.files, plan.database, folder)
+    of_database = () if plan.database is None else (plan.database.name,)
+    for name, _ in disk.files_below(root, (*_MADE, EPOCHS, *of_database)):
         if not name.startswith(logs):
             disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
     if plan.files.config is not None:
         copy_settings(plan.files.config, disk.path_in(folder, CONFIG), plan.mended, plan.lost.queues)
+
+
+def _copy_database(files: StoreFiles, database: NewDatabase, folder: str) -> None:
+    """Copy the files of the database with queues, as they are; and those of queues that its broker left behind."""
+    places = {} if database.way == LEFT_OUT else {database.uri: database.name}
+    if places and not database.is_second and files.consume_queue is not None:
+        places[files.consume_queue] = QUEUES
+    for old, new in places.items():
+        for name, _ in disk.files_below(local_path(old)):
+            if "/" not in name or not database.is_second:
+                disk.copy(disk.path_in(local_path(old), name), disk.path_in(folder, new, name))
+    if database.needs_recovery:
+        with disk.changed(disk.path_in(folder, ABORT), 0):
+            pass
 
 
 def indexes_tags(files: StoreFiles) -> bool:
@@ -272,6 +294,8 @@ def _write_checkpoint(plan: RepairPlan, folder: str, indexed: int) -> None:
     time, old = plan.survey.last_time, checkpoint_of(plan.files.uri)
     # A broker without these offsets in its checkpoint goes by the times. With them, the store would look like one of a later version.
     confirmed, dispatched = (plan.end if offset or not old.newest else 0 for offset in (old.confirmed, old.dispatched))
+    if plan.database is not None and plan.database.needs_recovery:
+        indexed = time  # a broker that starts as after a crash deletes index files that are newer
     content = checkpoint(time, time, indexed, confirmed=confirmed, dispatched=dispatched)
     with disk.changed(target, len(content)) as file:
         disk.put(file, 0, content)

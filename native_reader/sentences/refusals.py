@@ -51,9 +51,38 @@ REFUSALS = {
         "{store} 中有 {name}：其 broker 以 controller 模式运行，修复后的日志会与从节点的不同。"
         "请从日志最长的从节点复制存储；或生成单个 master 的存储，不带 controller 和从节点：--single，在 Python 中为 single=True",
     ),
-    "refused rocksdb": (
-        f"{{store}} has {{name}}: queues, index or settings in RocksDB are not repaired. {_RESCUE[0]}",
-        f"{{store}} 中有 {{name}}：不修复 RocksDB 中的队列、索引或配置。{_RESCUE[1]}",
+    "refused rocksdb unread": (
+        "{store} has {name}, and the library for RocksDB is not installed. Install it: pip install 'rmqstore-spark[rocksdb]'",
+        "{store} 中有 {name}，但未安装 RocksDB 库。请安装：pip install 'rmqstore-spark[rocksdb]'",
+    ),
+    "refused rocksdb damaged": (
+        f"{{store}} has {{name}}, which RocksDB cannot open: {{why}}. A broker whose settings use it does not start, and what it held is "
+        f"nowhere else. Put a backup in its place; or move it away, if you can do without what it held. {_RESCUE[0]}",
+        f"{{store}} 中的 {{name}} 无法由 RocksDB 打开：{{why}}。使用它的 broker 无法启动，其中的内容别处没有。"
+        f"请用备份替换它；如果可以不要其中的内容，也可以把它移走。{_RESCUE[1]}",
+    ),
+    "refused rocksdb twice": (
+        "{store} has {names}: queues in RocksDB in two places. A broker refuses to start. Move away the one that "
+        "useSeparateStorePathForRocksdbCQ does not choose",
+        "{store} 中有 {names}：两处都有 RocksDB 队列，broker 拒绝启动。请移走 useSeparateStorePathForRocksdbCQ 未选用的那一个",
+    ),
+    "refused rocksdb extract": (
+        f"{{store}} has {{name}}: queues or settings in RocksDB cannot be written for an extract, whose messages have new places. "
+        f"`rmqstore repair` keeps all topics. {_RESCUE[0]}",
+        f"{{store}} 中有 {{name}}：提取的消息位置不同，无法为其写入 RocksDB 中的队列或配置。"
+        f"`rmqstore repair` 会保留所有 topic。{_RESCUE[1]}",
+    ),
+    "refused rocksdb mixed": (
+        f"the RocksDB database with queues lacks entries, so a broker would have to make them again. But topic '{{topic}}' was deleted and "
+        f"created again, and its queue {{queue}} would get messages of the deleted topic, up to offset {{offset:,}}. {_RESCUE[0]}",
+        f"RocksDB 队列数据库缺少条目，需要 broker 重新生成。但 topic '{{topic}}' 曾被删除后重建，"
+        f"其队列 {{queue}} 会得到已删除 topic 的消息，直到偏移量 {{offset:,}}。{_RESCUE[1]}",
+    ),
+    "refused rocksdb light": (
+        f"light queues (LMQ) are only in {{name}}, and its entries do not agree with the repaired log: a broker with "
+        f"rocksdbCQDoubleWriteEnable does not make them again for all records. {_RESCUE[0]}",
+        f"轻量队列（LMQ）只在 {{name}} 中，其条目与修复后的 commitlog 不符：启用 rocksdbCQDoubleWriteEnable 的 broker "
+        f"不会为所有记录重新生成它们。{_RESCUE[1]}",
     ),
     "refused batches": (
         f"topics with inner batches (queue type BatchCQ) are not repaired. {_RESCUE[0]}",

@@ -88,6 +88,35 @@ REPAIR = {
         "{messages:,}. Each is in the place of a message that the new store does not have, so that all others keep their offsets.",
         "{messages:,} 条。每条都在新存储中没有的消息的位置上，因此其他消息的位点不变。",
     ),
+    "result database": ("Queues in RocksDB:", "RocksDB 中的队列："),
+    "database copied": (
+        "{name} is copied. Its entries lead to all messages and placeholders.",
+        "{name} 已复制，其条目指向所有消息和占位消息。",
+    ),
+    "database added": (
+        "{name} is copied, but lacks entries. The new store has the file abort: a broker then starts as after a crash, and puts the "
+        "messages of the last {segments:,} segments into the queues again. Leave this file there before the first start.",
+        "{name} 已复制，但缺少条目。新存储中有文件 abort：broker 会像崩溃后那样启动，并把最后 {segments:,} 个 commitlog 文件中的消息"
+        "重新放入队列。首次启动前请保留此文件。",
+    ),
+    "database left out": (
+        "{name} is not in the new store: it is damaged, missing, or differs from the log. The new store has the file abort: a broker "
+        "then starts as after a crash, and makes all queues again. Leave this file there before the first start. Until then, no queue "
+        "leads to a message.",
+        "{name} 不在新存储中：它已损坏、缺失或与 commitlog 不符。新存储中有文件 abort：broker 会像崩溃后那样启动，并重新生成所有队列。"
+        "首次启动前请保留此文件；在此之前没有队列指向消息。",
+    ),
+    "many to recover": (
+        "A broker 5.5.0 makes queues again only from the last {usual} segments, and these are {segments:,}: set "
+        "commitLogRecoverMaxNum={segments} in broker.conf before its first start.",
+        "broker 5.5.0 只从最后 {usual} 个 commitlog 文件重新生成队列，而这里有 {segments:,} 个："
+        "首次启动前请在 broker.conf 中设置 commitLogRecoverMaxNum={segments}。",
+    ),
+    "second database left out": (
+        "{name} is not in the new store: it has other entries than the files of queues, which a broker serves from. A broker with "
+        "rocksdbCQDoubleWriteEnable begins a new one.",
+        "{name} 不在新存储中：它的条目与队列文件不同，broker 使用的是队列文件。启用 rocksdbCQDoubleWriteEnable 的 broker 会新建一个。",
+    ),
     "result doubtful": ("Doubtful:", "存疑："),
     "doubtful kept": (
         (

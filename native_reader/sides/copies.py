@@ -6,11 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from native_reader.layout.inner import PLACEHOLDER_TAG
+from native_reader.layout.queue_entry import java_hash
 from native_reader.sides.bounds import bounds_of
 from native_reader.sides.queues import BATCH_DIRECTORY, Queue, QueueReader, Topic, queue_named
 from native_reader.storage.rocksdb_queues import is_in_database
 
 _AT_ONCE = 1 << 16
+_OF_PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
+"""A repair writes it to files only: in a database, the entry of a placeholder has the tags of the lost message."""
 
 
 class QueueCopies:
@@ -73,7 +77,8 @@ def _first_difference(one: Queue, other: Queue) -> int | None:
             both, in_mine, in_theirs = np.intersect1d(entries.numbers, copies.numbers, assume_unique=True, return_indices=True)
             same = np.ones(len(both), np.bool_)
             for name in ("offsets", "sizes", "codes"):
-                same &= getattr(entries, name)[in_mine] == getattr(copies, name)[in_theirs]
+                left, right = getattr(entries, name)[in_mine], getattr(copies, name)[in_theirs]
+                same &= (left == right) | ((name == "codes") & ((left == _OF_PLACEHOLDER) | (right == _OF_PLACEHOLDER)))
             if not same.all():
                 return int(both[~same][0])
     return None

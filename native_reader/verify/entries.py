@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from native_reader.account.states import Mark
 from native_reader.layout.arrays import is_within, place_among
-from native_reader.layout.queue_entry import is_hash, is_light
+from native_reader.layout.inner import PLACEHOLDER_TAG
+from native_reader.layout.queue_entry import is_hash, is_light, java_hash
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
 from native_reader.plan.beside import Sides
 from native_reader.records.damages import OTHER_TAG
@@ -211,6 +212,8 @@ class EntryCheck:
     def _codes(self, facts: RecordFacts, claims: MergedClaims, row: NDArray[np.intp], own: Mask) -> None:
         kind, code = facts.kind[row], claims.code
         by_hash = own & is_hash(code) & (kind != BY_TIME) & (code != facts.tag[row]) & ~((kind == IN_BATCH) & (code == 0))
+        # A repair does not write to databases: their entries have the tags of the lost messages.
+        by_hash &= ~(self._is_in_database[claims.queue] & (facts.tag[row] == java_hash(PLACEHOLDER_TAG)))
         by_time = own & (kind == BY_TIME)
         wait = code - facts.time[row]
         self._doubt(Mark.OTHER_TAG, row[by_hash])

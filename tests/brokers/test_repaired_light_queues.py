@@ -15,6 +15,8 @@ from support.own_stores import STORES
 from support.repaired import entries, opened
 from support.store_damages import no_queues, patch, records, segments
 
+import native_reader as nr
+
 pytestmark = pytest.mark.long
 _QUEUES = ("Parent", "%LMQ%a", "%LMQ%b0", "%LMQ%b1")
 
@@ -57,3 +59,33 @@ def test_each_light_queue_is_served(started: Brokers, tmp_path: Path, version: s
     for name, places in whole.items():
         assert [slot for slot, _ in served[name]] == [slot for slot, _ in places]
         assert [each for each in served[name] if each[1] in kept] == [each for each in places if each[1] in kept]
+
+
+@pytest.mark.xdist_group("starts of 5.5.0")
+@pytest.mark.parametrize("has_database", [True, False])
+def test_each_light_queue_in_rocksdb_is_served(started: Brokers, tmp_path: Path, has_database: bool) -> None:
+    own = unpack("5.5.0-rocksdb-separate", tmp_path, STORES)
+    store, new = own.root, tmp_path / "new"
+    entries_of = nr.open(store).table("queue_entries").to_table().to_pylist()
+    whole = {name: [(row["queue_offset"], row["physical_offset"]) for row in entries_of if row["topic"] == name] for name in _QUEUES}
+    lost = [offset for _, offset in whole["Parent"][15:18]]
+    (segment,) = segments(store)
+    sizes = dict(records(segment))
+    for offset in lost:
+        patch(segment, offset, bytes(sizes[offset]))
+    if not has_database:
+        shutil.rmtree(store / "consumequeue_rocksdb")
+    assert opened(store).repair(new).plan.placeholders == 3
+    kept = {"perm": 6, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False}
+    table = {name: {"topicName": name, "readQueueNums": 1, "writeQueueNums": 1} | kept for name in _QUEUES}  # of whose topics it is asked
+    version = {"counter": 1000, "stateVersion": 0, "timestamp": 4_000_000_000_000}  # the broker takes these into its database
+    (new / "config" / "topics.json").write_text(json.dumps({"dataVersion": version, "topicConfigTable": table}))
+    said, *pulled = started.start("5.5.0", Kept(store, json.loads((own.folder / "settings.json").read_text())), new, light=True)
+    assert said["started"], said
+    for name, places in whole.items():
+        served = [(line["queue_offset"], line["physical_offset"]) for line in pulled if line["topic"] == name]
+        assert [slot for slot, _ in served] == [slot for slot, _ in places]
+        survivors = {place for place in places if place[1] not in lost}
+        assert survivors <= {*served}
+        if has_database:
+            assert served == places
