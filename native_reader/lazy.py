@@ -26,12 +26,14 @@ from native_reader.plan.explain import Explanation
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import Plan, StoreRead, whole_reads
 from native_reader.plan.planner import plan_opening, plan_reads
+from native_reader.plan.planning import Planning
 from native_reader.plan.unknown_names import check_topics, doubts_of, log_doubts
 from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
 from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
+from native_reader.scan.with_tiers import with_tiers
 from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
@@ -112,8 +114,13 @@ class Scan(Lazy):
             130742
         """
         if self._plan is None:
-            self._plan = plan_reads(self._reads(), self._predicate, self._planning)
+            self._plan = self._planned(self._planning)
         return self._plan
+
+    def _planned(self, planning: Planning) -> Plan:
+        plan = plan_reads(self._reads(), self._predicate, planning)
+        assert self._ends is not None
+        return with_tiers(plan, self._stores, self._ends, planning, self._projection) if planning.tiered else plan
 
     def _reads(self) -> list[StoreRead]:
         """The whole logs, up to their ends, which are found on first use."""
@@ -218,7 +225,7 @@ class Scan(Lazy):
             >>> [sum(batch.num_rows for batch in run) for run in store.messages(columns="topic").runs()]
             [192, 63]
         """
-        is_known = self._plan is not None or self._ends is not None
+        is_known = self._plan is not None or self._ends is not None or self._planning.tiered
         opening = None if is_known else plan_opening(self._stores, self._predicate, self._planning)
         if opening is None:
             yield self.run(jobs, progress)
@@ -270,7 +277,7 @@ class Scan(Lazy):
         if self._planning.summary is None:
             plan = self.plan()
         else:  # a summary without the wanted columns may still have all that counting needs
-            plan = plan_reads(self._reads(), self._predicate, replace(self._planning, returned=projection.returned))
+            plan = self._planned(replace(self._planning, returned=projection.returned))
         run = Run(plan, projection, _jobs(jobs), self._doubt, progress)
         for _ in run:
             pass
