@@ -274,10 +274,9 @@ class Scan(Lazy):
             255
         """
         projection = replace(self._projection, columns=())
-        if self._planning.summary is None:
-            plan = self.plan()
-        else:  # a summary without the wanted columns may still have all that counting needs
-            plan = self._planned(replace(self._planning, returned=projection.returned))
+        # A summary without the wanted columns may still have all that counting needs.
+        has_summary = self._planning.summary is not None
+        plan = self._planned(replace(self._planning, returned=projection.returned)) if has_summary else self.plan()
         run = Run(plan, projection, _jobs(jobs), self._doubt, progress)
         for _ in run:
             pass

@@ -292,7 +292,7 @@ class MessageOptions(Options):
     tiered: bool = option(
         False,
         FLAG,
-        "`true` also reads tiered storage on a disk: messages that the log no longer has: [tiered.md](tiered.md)",
+        "`true` also reads tiered storage on a disk: what the log no longer has. [tiered.md](tiered.md)",
         streams=False,
     )
     tiered_store_file_path: LocalPath | None = option(

@@ -9,7 +9,7 @@ An ordinary message is in the tier soon after the log has it. When it expires in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from native_reader.broker.config_files import versions

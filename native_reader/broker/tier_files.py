@@ -112,7 +112,8 @@ def tier_folders(store: str, configured: str | None) -> Iterator[str]:
         yield from _clusters_in(uri_of(configured))
     for cluster in (cluster for folder in beside for cluster in _clusters_in(folder)):
         topics = {queue.topic for queue in queues_below(cluster)}
-        if topics <= {entry.name for entry in list_if_possible(f"{store}/consumequeue")}:  # else it can be that of another broker
+        own = {entry.name for folder in ("consumequeue", "batchconsumequeue") for entry in list_if_possible(f"{store}/{folder}")}
+        if topics <= own:  # else it can be that of another broker
             yield cluster
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from native_reader.broker.tier_files import TierQueue
 from native_reader.plan.claims import facts_of_topic
@@ -80,7 +81,8 @@ def joined(plan: Plan, others: Iterable[Plan]) -> Plan:
     """One plan of a log and of the queues of its tier. How each store is read is that of the log."""
     plans = [plan, *others]
 
-    def of_all(name: str) -> tuple[object, ...]:
+    def of_all(name: str) -> tuple[Any, ...]:
         return tuple(each for one in plans for each in getattr(one, name))
 
-    return replace(plan, **{name: of_all(name) for name in ("splits", "ends", "skipped", "unwritten", "gaps", "stale", "lost")})
+    whole: dict[str, Any] = {name: of_all(name) for name in ("splits", "ends", "skipped", "unwritten", "gaps", "stale", "lost")}
+    return replace(plan, **whole)

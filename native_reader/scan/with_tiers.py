@@ -15,7 +15,6 @@ from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import Plan, whole_reads
 from native_reader.plan.planner import plan_reads
 from native_reader.plan.planning import Planning
-from native_reader.plan.tier_log import TierLog
 from native_reader.plan.tiered import joined, may_want, of_copies, plan_of_tier, tier_log
 from native_reader.predicate.tree import Column, In, Predicate, all_of
 from native_reader.scan.run import Run
@@ -31,24 +30,6 @@ def with_tiers(
 ) -> Plan:
     """The plan of a read of these stores, and of what only their tiers have."""
     predicate, plans = plan.wanted.rows, list[Plan]()
-    for store in stores:
-        found = [(queue, tier_log(store, queue)) for queue in queues_of_tier(store, planning.tiered_store_file_path)]
-        wanted = [(queue, log) for queue, log in found if may_want(log, predicate, planning)]
-        if wanted:
-            in_log = _in_log(store, ends[store.uri], [log for _, log in wanted], predicate, planning, projection)
-            own = [(queue, replace(log, in_log=tuple(in_log.get(queue.name, ())))) for queue, log in wanted]
-            plans += plan_of_tier(own, predicate, planning)
-    return joined(plan, plans)
-
-
-def _in_log(
-    store: StoreFiles, end: CheckedEnd, queues: Iterable[TierLog], predicate: Predicate, planning: Planning, projection: Projection
-) -> dict[tuple[str, int], Ranges]:
-    """By queue, the ranges of queue offsets that the log has of what is wanted. What is damaged in the log, the tier may still have."""
-    topics = tuple(sorted({queue.topic for queue in queues}))
-    of_topics = (In(Column("topic"), topics),) if len(topics) <= _MOST_TOPICS else ()
-    lenient = replace(planning, summary=None, returned=frozenset(_KEY), lenient=True, compares=False, fail_on_data_loss=False)
-    plan = plan_reads(whole_reads((store,), {store.uri: end}), all_of((of_copies(predicate), *of_topics)), lenient)
     keys = replace(
         projection,
         columns=_KEY,
@@ -59,9 +40,36 @@ def _in_log(
         ignore_missing_files=True,
         advanced=None,
     )
+    with_faults = projection.mode in (FAILFAST, PERMISSIVE)
+    for store in stores:
+        found = [(queue, tier_log(store, queue)) for queue in queues_of_tier(store, planning.tiered_store_file_path)]
+        wanted = [(queue, log) for queue, log in found if may_want(log, predicate, planning)]
+        if wanted:
+            topics = tuple(sorted({log.topic for _, log in wanted}))
+            read = whole_reads((store,), {store.uri: ends[store.uri]})
+            run = Run(plan_reads(read, _of_keys(predicate, topics), _lenient(planning)), keys)
+            in_log = _in_log(run, with_faults=with_faults)
+            own = [(queue, replace(log, in_log=tuple(in_log.get(queue.name, ())))) for queue, log in wanted]
+            plans += plan_of_tier(own, predicate, planning)
+    return joined(plan, plans)
+
+
+def _of_keys(predicate: Predicate, topics: tuple[str, ...]) -> Predicate:
+    """The condition on records of the log that may have a copy in the tier, among what is wanted."""
+    of_topics = (In(Column("topic"), topics),) if len(topics) <= _MOST_TOPICS else ()
+    return all_of((of_copies(predicate), *of_topics))
+
+
+def _lenient(planning: Planning) -> Planning:
+    """What is damaged in the log, the tier may still have."""
+    return replace(planning, summary=None, returned=frozenset(_KEY), lenient=True, compares=False, fail_on_data_loss=False)
+
+
+def _in_log(run: Run, *, with_faults: bool) -> dict[tuple[str, int], Ranges]:
+    """By queue, the ranges of queue offsets that the log has."""
     found: dict[tuple[str, int], list[Ranges]] = {}
-    for batch in Run(plan, keys):
-        for key, numbers in _by_queue(batch, with_faults=projection.mode in (FAILFAST, PERMISSIVE)):
+    for batch in run:
+        for key, numbers in _by_queue(batch, with_faults=with_faults):
             found.setdefault(key, []).append(_ranges_of(numbers))
     return {key: _merged(pieces) for key, pieces in found.items()}
 
@@ -73,6 +81,8 @@ def _by_queue(batch: pa.RecordBatch, *, with_faults: bool) -> Iterable[tuple[tup
     codes, queues = topics.indices.to_numpy().astype(np.int64), rows["queue_id"].to_numpy().astype(np.int64)
     numbers = rows["queue_offset"].to_numpy()
     order = np.lexsort((queues, codes))
+    if not len(rows):
+        return
     changes = np.flatnonzero((np.diff(codes[order], prepend=-1) != 0) | (np.diff(queues[order], prepend=-1) != 0)).tolist()
     for begin, stop in zip(changes, [*changes[1:], len(order)], strict=True):
         which = order[begin:stop]
