@@ -12,11 +12,13 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.account.account import Account
+from native_reader.broker.tier import tier_of
+from native_reader.broker.unread import about_tier
 from native_reader.checks import MOST_JOBS, whole
 from native_reader.columns.batches import CORRUPT_COLUMNS
 from native_reader.columns.schema import COLUMNS
 from native_reader.conditions import condition_on, predicate_of
-from native_reader.errors import UseError, spelled
+from native_reader.errors import UseError, option_name, spelled
 from native_reader.export.account import Exported
 from native_reader.export.run import WantedExport, export
 from native_reader.frames.lazy import Lazy
@@ -27,6 +29,7 @@ from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import Plan, StoreRead, whole_reads
 from native_reader.plan.planner import plan_opening, plan_reads
 from native_reader.plan.planning import Planning
+from native_reader.plan.tiered import tier_may_match
 from native_reader.plan.unknown_names import check_topics, doubts_of, log_doubts
 from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
@@ -175,6 +178,21 @@ class Scan(Lazy):
             ["...'oders'...Did you mean 'orders'?..."]
         """
         return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
+
+    def unread_tiers(self, spell: Callable[[str], str] = str) -> list[str]:
+        """List what tiered storage holds that may match, if the scan does not read it.
+
+        Args:
+            spell: How option names are written.
+
+        Examples:
+            >>> store.messages().unread_tiers()
+            []
+        """
+        tiers = [] if self._planning.tiered else [(each.uri, tier_of(each.uri, each.config)) for each in self._stores]
+        wanted = [tier for uri, tier in tiers if tier is not None and tier_may_match(tier.topics, uri, self._predicate)]
+        said = [say("tier can be read", what=about_tier(tier), option=option_name("tiered", True)) for tier in wanted]
+        return [spelled(each.text(), spell) for each in said]
 
     def check_topics(self, advice: str = "") -> None:
         """Raise an OptionError for a topic that every row must have, if neither the queues nor the settings of a store have it.

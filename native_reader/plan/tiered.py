@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from native_reader.plan.planner import plan_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.tier_log import TierLog
 from native_reader.plan.ways import AUTO, SCAN
-from native_reader.predicate.outcomes import may_be_true, mentions
+from native_reader.predicate.outcomes import exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, And, Column, Compare, IsNull, Or, Predicate, all_of, leaves
 from native_reader.storage.store import StoreFiles
 
@@ -44,6 +44,12 @@ def tier_log(store: StoreFiles, queue: TierQueue) -> TierLog:
 def may_want(log: TierLog, predicate: Predicate, planning: Planning) -> bool:
     """Whether rows of that queue may match. `access=scan` looks at all of them."""
     return planning.access == SCAN or bool(may_be_true(predicate, {**facts_of_topic(log.topic), **log.facts}))
+
+
+def tier_may_match(topics: Sequence[str], store: str, predicate: Predicate) -> bool:
+    """Whether messages of the tier of a store may match; True if its topics are not known."""
+    known = ({**facts_of_topic(topic), "store": exactly(store), "tiered": exactly(True)} for topic in topics)
+    return not topics or any(may_be_true(predicate, facts) for facts in known)
 
 
 def plan_of_tier(queues: Iterable[tuple[TierQueue, TierLog]], predicate: Predicate, planning: Planning) -> list[Plan]:

@@ -69,7 +69,7 @@ def test_a_message_in_both_places_is_a_row_of_the_log(whole: Path) -> None:
 
 
 def test_what_the_log_no_longer_has_comes_from_the_tier(whole: Path, expired: Path) -> None:
-    had = [row for row in rows_in(whole, tiered=False, **ORDINARY)]
+    had = rows_in(whole, tiered=False, **ORDINARY)
     rows = rows_in(expired, **ORDINARY)
     tiered = [row for row in rows if row["tiered"]]
     assert 0 < len(tiered) < len(rows)

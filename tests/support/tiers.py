@@ -16,7 +16,7 @@ COLUMNS = (*KEY, "physical_offset", "record_size", "segment")
 
 
 def name_of(base: int) -> str:
-    return f"{hashlib.md5(str(base).encode()).hexdigest()[:8]}{base:020}"  # noqa: S324
+    return f"{hashlib.md5(str(base).encode()).hexdigest()[:8]}{base:020}"
 
 
 def add_tier(store: Path, folder: Path, most: int = 5_000) -> None:
