@@ -27,6 +27,7 @@ from native_reader.storage.broker_conf import (
     paths_of,
     reserved_hours,
     start_settings,
+    tiered_settings,
 )
 from native_reader.storage.configured import paths_that_count
 from native_reader.storage.discovery import find_stores
@@ -77,7 +78,9 @@ class Store:
         self._only: str | None = None
         hours = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
         on_start = USUAL_START if broker_conf is None else start_settings(uri_of(broker_conf))
-        self._stores = tuple(replace(store, reserved_hours=hours, on_start=on_start) for store in find_stores(self._paths, parts))
+        tier = None if broker_conf is None else tiered_settings(uri_of(broker_conf)) or None
+        known: dict[str, Any] = {"reserved_hours": hours, "on_start": on_start, "tier": tier}
+        self._stores = tuple(replace(store, **known) for store in find_stores(self._paths, parts))
 
     @property
     def stores(self) -> tuple[StoreFiles, ...]:

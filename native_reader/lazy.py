@@ -12,11 +12,13 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.account.account import Account
+from native_reader.broker.tier import tier_of
+from native_reader.broker.unread import about_tier
 from native_reader.checks import MOST_JOBS, whole
 from native_reader.columns.batches import CORRUPT_COLUMNS
 from native_reader.columns.schema import COLUMNS
 from native_reader.conditions import condition_on, predicate_of
-from native_reader.errors import UseError, spelled
+from native_reader.errors import UseError, option_name, spelled
 from native_reader.export.account import Exported
 from native_reader.export.run import WantedExport, export
 from native_reader.frames.lazy import Lazy
@@ -26,12 +28,15 @@ from native_reader.plan.explain import Explanation
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import Plan, StoreRead, whole_reads
 from native_reader.plan.planner import plan_opening, plan_reads
+from native_reader.plan.planning import Planning
+from native_reader.plan.tiered import tier_may_match
 from native_reader.plan.unknown_names import check_topics, doubts_of, log_doubts
 from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
 from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
+from native_reader.scan.with_tiers import with_tiers
 from native_reader.sentences import ENGLISH, Said, joined, say
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
@@ -112,8 +117,13 @@ class Scan(Lazy):
             130742
         """
         if self._plan is None:
-            self._plan = plan_reads(self._reads(), self._predicate, self._planning)
+            self._plan = self._planned(self._planning)
         return self._plan
+
+    def _planned(self, planning: Planning) -> Plan:
+        plan = plan_reads(self._reads(), self._predicate, planning)
+        assert self._ends is not None
+        return with_tiers(plan, self._stores, self._ends, planning, self._projection) if planning.tiered else plan
 
     def _reads(self) -> list[StoreRead]:
         """The whole logs, up to their ends, which are found on first use."""
@@ -169,6 +179,21 @@ class Scan(Lazy):
         """
         return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
 
+    def unread_tiers(self, spell: Callable[[str], str] = str) -> list[str]:
+        """List what tiered storage holds that may match, if the scan does not read it.
+
+        Args:
+            spell: How option names are written.
+
+        Examples:
+            >>> store.messages().unread_tiers()
+            []
+        """
+        tiers = [] if self._planning.tiered else [(each.uri, tier_of(each.uri, each.config)) for each in self._stores]
+        wanted = [tier for uri, tier in tiers if tier is not None and tier_may_match(tier.topics, uri, self._predicate)]
+        said = [say("tier can be read", what=about_tier(tier), option=option_name("tiered", True)) for tier in wanted]
+        return [spelled(each.text(), spell) for each in said]
+
     def check_topics(self, advice: str = "") -> None:
         """Raise an OptionError for a topic that every row must have, if neither the queues nor the settings of a store have it.
 
@@ -218,7 +243,7 @@ class Scan(Lazy):
             >>> [sum(batch.num_rows for batch in run) for run in store.messages(columns="topic").runs()]
             [192, 63]
         """
-        is_known = self._plan is not None or self._ends is not None
+        is_known = self._plan is not None or self._ends is not None or self._planning.tiered
         opening = None if is_known else plan_opening(self._stores, self._predicate, self._planning)
         if opening is None:
             yield self.run(jobs, progress)
@@ -267,10 +292,9 @@ class Scan(Lazy):
             255
         """
         projection = replace(self._projection, columns=())
-        if self._planning.summary is None:
-            plan = self.plan()
-        else:  # a summary without the wanted columns may still have all that counting needs
-            plan = plan_reads(self._reads(), self._predicate, replace(self._planning, returned=projection.returned))
+        # A summary without the wanted columns may still have all that counting needs.
+        has_summary = self._planning.summary is not None
+        plan = self._planned(replace(self._planning, returned=projection.returned)) if has_summary else self.plan()
         run = Run(plan, projection, _jobs(jobs), self._doubt, progress)
         for _ in run:
             pass

@@ -289,6 +289,15 @@ class MessageOptions(Options):
     summary: LocalPath | None = option(
         None, PATH, "the folder of a summary, which `rmqstore summarize` wrote; streams ignore it: [summary.md](summary.md)"
     )
+    tiered: bool = option(
+        False,
+        FLAG,
+        "`true` also reads tiered storage on a disk: what the log no longer has. [tiered.md](tiered.md)",
+        streams=False,
+    )
+    tiered_store_file_path: LocalPath | None = option(
+        None, PATH, "the folder of tiered storage, if it is not below the store or where `broker_conf` says; for `tiered`", streams=False
+    )
     max_hash_slot_num: int | None = option(
         None, number(1, MOST_INT32), "the number of slots in an index file, if the broker's configuration sets this or `maxIndexNum`"
     )
@@ -348,7 +357,7 @@ def refuse_in_streams(options: MessageOptions, instead: str) -> None:
     if options.values["access"] == TRUST:
         raise OptionError("access=trust misses new messages in a stream, because a broker writes consume queues after the log. Omit it")
     for each in options_of(MessageOptions):
-        if not each.streams and options.values[each.name] is not None:
+        if not each.streams and options.values[each.name] not in (None, False):
             raise OptionError(f"{option_name(each.name)} is not supported in a stream, which has no end. {instead}")
 
 

@@ -24,6 +24,8 @@ def said_of_rescue(done: Rescued) -> Iterator[Said]:
     yield say("saved messages", messages=exported.rows)
     if done.doubtful is not None:
         yield _warning(say("saved doubtful", messages=done.doubtful.rows, folder=done.doubtful.path))
+    if done.tiered is not None:
+        yield say("saved tiered", messages=done.tiered.rows, folder=done.tiered.path)
     if parts:
         yield _warning(say("bytes lost", bytes=sum(damaged + missing), parts=joined("and lost", parts)))
     if unread:

@@ -9,27 +9,18 @@ An ordinary message is in the tier soon after the log has it. When it expires in
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from native_reader.broker.config_files import versions
-from native_reader.errors import PathError
-from native_reader.storage.broker_conf import tiered_settings
-from native_reader.storage.paths import list_if_possible
+from native_reader.broker.tier_files import METADATA, directories_in, queues_below, settings_in, tier_folders, tier_path
 from native_reader.storage.protocol import storage_of
 
-METADATA = "tieredStoreMetadata.json"
 _ENTRY = 20
 _DELETED = 2
 """The status of a segment that the broker has deleted."""
 _EMPTY = 2**62
 """Store times of an empty segment are above it."""
-_CLUSTER = re.compile(r"[0-9a-f]{8}_.+")
-_SEGMENT = re.compile(r"[0-9a-f]{8}([0-9]{20})")
-_OTHERS = frozenset(("commitlog", "consumequeue", "batchconsumequeue", "index", "config", "compaction", "timerlog"))
-_LOOKED_AT = 200
-"""Folders in which those of a tier are looked for."""
 
 
 class TieredQueue(NamedTuple):
@@ -75,7 +66,7 @@ def tier_of(store: str, config: str | None, conf: str | None = None) -> Tier | N
         found = _of_metadata(uri, content)
         if found.messages != 0:
             return found
-    return _of_folders(store) or _of_settings(store, conf)
+    return _of_files(store, tier_path(store, conf)) or _of_settings(store, conf)
 
 
 def _of_metadata(uri: str, content: Any) -> Tier:
@@ -123,68 +114,26 @@ def _joined(known: TieredQueue | None, base: int, size: int) -> TieredQueue:
     return TieredQueue(min(known.first, first), max(known.stop, stop), known.messages + messages)
 
 
-def _of_folders(store: str) -> Tier | None:
-    """The tier of the posix provider in a folder of the store or beside it, by its files."""
+def _of_files(store: str, configured: str | None) -> Tier | None:
+    """The tier of the posix provider, by its files."""
     if storage_of(store).is_slow:
         return None
-    for folder, is_beside in _folders(store):
-        for cluster in _directories_in(folder):
-            queues = dict(_queues_in(f"{folder}/{cluster}")) if _CLUSTER.fullmatch(cluster) else {}
-            if queues and not (is_beside and not _has_topics(store, {topic for topic, _ in queues})):
-                size = sum(size for _, size in queues.values())
-                return Tier(folder, "tier by files", {queue: each for queue, (each, _) in queues.items()}, size)
-    if "tiered_index_file" in _directories_in(store):
+    for folder in tier_folders(store, configured):
+        queues, size = dict[tuple[str, int], TieredQueue](), 0
+        for each in queues_below(folder):
+            for file in each.entries:
+                queues[each.name] = _joined(queues.get(each.name), file.base, file.size)
+            size += sum(file.size for file in each.logs)
+        if queues:
+            return Tier(folder.rpartition("/")[0], "tier by files", queues, size)
+    if "tiered_index_file" in directories_in(store):
         return Tier(f"{store}/tiered_index_file", "tier by index")
     return None
-
-
-def _folders(store: str) -> Iterator[tuple[str, bool]]:
-    """The folders of a store that have no other use, and those beside it."""
-    parent = store.rpartition("/")[0]
-    for above in (store, parent):
-        names = [name for name in _directories_in(above) if name not in _OTHERS][:_LOOKED_AT]
-        yield from ((f"{above}/{storage_of(above).quoted(name)}", above == parent) for name in names)
-
-
-def _directories_in(uri: str) -> list[str]:
-    try:
-        return storage_of(uri).directories(uri)
-    except OSError:  # no permission, or deleted meanwhile
-        return []
-
-
-def _has_topics(store: str, topics: set[str]) -> bool:
-    """Whether a store has queues of all these topics: a tier beside it can be that of another broker."""
-    return topics <= {entry.name for entry in list_if_possible(f"{store}/consumequeue")}
-
-
-def _queues_in(cluster: str) -> Iterator[tuple[tuple[str, int], tuple[TieredQueue, int]]]:
-    """The queues in the folder of a cluster, each with the bytes of its log."""
-    for topic, queue, folder in _queue_folders(cluster):
-        found: TieredQueue | None = None
-        for entry in list_if_possible(f"{folder}/CONSUME_QUEUE"):
-            if entry.is_file and (name := _SEGMENT.fullmatch(entry.name)):
-                found = _joined(found, int(name[1]), entry.size)
-        if found is not None:
-            yield (topic, queue), (found, sum(entry.size for entry in list_if_possible(f"{folder}/COMMIT_LOG")))
-
-
-def _queue_folders(cluster: str) -> Iterator[tuple[str, int, str]]:
-    storage = storage_of(cluster)
-    for broker in _directories_in(cluster):
-        for topic in _directories_in(one := f"{cluster}/{storage.quoted(broker)}"):
-            for queue in _directories_in(two := f"{one}/{storage.quoted(topic)}"):
-                if queue.isascii() and queue.isdecimal():
-                    yield topic, int(queue), f"{two}/{queue}"
 
 
 def _of_settings(store: str, conf: str | None) -> Tier | None:
     """The tier that a broker's configuration file names."""
     for uri in (conf, f"{store}/broker.conf"):
-        try:
-            settings = None if uri is None else tiered_settings(uri)
-        except PathError:
-            continue
-        if settings is not None:
+        if (settings := settings_in(uri)) is not None:
             return Tier(settings or str(uri), "tier by settings")
     return None

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from native_reader import kernel
-from native_reader.columns.chunk import Chunk, Columns
+from native_reader.columns.chunk import WITH_PLACE_IDS, Chunk, Columns
 from native_reader.columns.rows import Rows
 from native_reader.columns.schema import COLUMNS
 from native_reader.columns.spec import DECOMPRESSED
@@ -31,7 +31,8 @@ class BatchBuilder:
         # Which bodies could not be decompressed is the reason of their rows, and only numpy keeps it.
         needs_failed = columns.marks_failed and _REASON in columns.names
         needed = tuple(dict.fromkeys((*columns.names, _BODY))) if _TEXT in columns.names else columns.names
-        self._own = [name for name in needed if name in kernel.COLUMNS and not (name == _BODY and needs_failed)]
+        own = [name for name in needed if name in kernel.COLUMNS and not (name == _BODY and needs_failed)]
+        self._own = [name for name in own if not (columns.is_tiered and name in WITH_PLACE_IDS)]
         self._schemas: dict[tuple[bool, bool], pa.Schema] = {}
 
     def of(self, chunk: Chunk) -> Iterator[tuple[Chunk, pa.RecordBatch]]:
@@ -93,22 +94,23 @@ MOST_BYTES = 64 << 10
 _LARGEST = 2**31 - 1
 
 
-def corrupt_rows(names: Sequence[str], schema: pa.Schema, window: Window, damages: Sequence[Damage], store: str) -> pa.RecordBatch:
+def corrupt_rows(columns: Columns, schema: pa.Schema, window: Window, damages: Sequence[Damage]) -> pa.RecordBatch:
     """One row per damaged range. Columns that describe neither its place nor the damage are null."""
     lengths = [damage.end - damage.start for damage in damages]
     known: dict[str, Sequence[object]] = {
         "physical_offset": [damage.start for damage in damages],
         "record_size": [length if length <= _LARGEST else None for length in lengths],
         "corrupt_reason": [damage.reason for damage in damages],
-        "store": [store] * len(damages),
+        "store": [columns.store] * len(damages),
+        "tiered": [columns.is_tiered] * len(damages),
         "segment": [window.segment.name] * len(damages),
     }
-    if "corrupt_record" in names:
+    if "corrupt_record" in columns.names:
         base = window.segment.base
         known["corrupt_record"] = [
             window.peek(each.start - base, min(length, MOST_BYTES)) for each, length in zip(damages, lengths, strict=True)
         ]
     nothing = [None] * len(damages)
     return pa.RecordBatch.from_arrays(
-        [pa.array(known.get(name, nothing), kind) for name, kind in zip(names, schema.types, strict=True)], schema=schema
+        [pa.array(known.get(name, nothing), kind) for name, kind in zip(columns.names, schema.types, strict=True)], schema=schema
     )

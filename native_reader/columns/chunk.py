@@ -15,6 +15,8 @@ from native_reader.layout.origins import is_sent_back
 from native_reader.layout.record import Index
 from native_reader.predicate.tree import Column
 
+WITH_PLACE_IDS = ("offset_msg_id", "msg_id")
+"""The columns that may have an id made of a place in the log. In a tier they have none, and so the kernel does not make them."""
 _FEW = 4
 """If at most one row in so many needs its properties, they are cut for these rows only."""
 
@@ -26,9 +28,16 @@ class Columns:
     """
 
     def __init__(
-        self, names: Iterable[str], store: str, segment: str, properties: Iterable[str] = (), *, marks_failed: bool = False
+        self,
+        names: Iterable[str],
+        store: str,
+        segment: str,
+        properties: Iterable[str] = (),
+        *,
+        marks_failed: bool = False,
+        is_tiered: bool = False,
     ) -> None:
-        self.names, self.marks_failed = tuple(names), marks_failed
+        self.names, self.store, self.marks_failed, self.is_tiered = tuple(names), store, marks_failed, is_tiered
         self._singles = sorted(properties)
         self._constants = {"store": store, "segment": segment}
         self._repeated: dict[str, pa.Array] = {}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader import kernel
-from native_reader.columns.chunk import Chunk
+from native_reader.columns.chunk import WITH_PLACE_IDS, Chunk
 from native_reader.columns.schema import COLUMNS
 from native_reader.columns.spec import DECOMPRESSED, TIMESTAMP, ColumnSource
 from native_reader.predicate.patterns import fits, match_java, match_like
@@ -84,7 +84,12 @@ class _Stage:
         rows = chunk.rows
         pieces = kernel.columns(rows.source.u8, rows.records, rows.is_inner, self._schema, at_most=0, at_once=0)
         for _, arrays in pieces:  # one piece: only bodies make more
-            chunk.made |= {self._made[name]: array for name, array in arrays.items()}
+            chunk.made |= {self._made[name]: array for name, array in arrays.items() if not _is_of_log(chunk, name)}
+
+
+def _is_of_log(chunk: Chunk, name: str) -> bool:
+    """Whether a column of the kernel has ids that rows of a tier do not have."""
+    return chunk.columns.is_tiered and name in WITH_PLACE_IDS
 
 
 def _type_of(column: Column) -> pa.DataType:

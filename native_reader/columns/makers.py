@@ -126,13 +126,17 @@ def _hex_strings(rows: Bytes) -> pa.Array:
     return pa.StringArray.from_buffers(len(rows), pa.py_buffer(ends), pa.py_buffer(rows))
 
 
+def tiered(chunk: Chunk) -> pa.Array:
+    return pa.repeat(chunk.columns.is_tiered, len(chunk))
+
+
 def offset_msg_id(chunk: Chunk) -> pa.Array:
-    return _offset_ids(chunk.rows)
+    return pa.nulls(len(chunk), pa.string()) if chunk.columns.is_tiered else _offset_ids(chunk.rows)
 
 
 def msg_id(chunk: Chunk) -> pa.Array:
     unique = chunk.property(UNIQ_KEY)
-    if not unique.null_count:
+    if not unique.null_count or chunk.columns.is_tiered:
         return unique
     rows = np.flatnonzero(unique.is_null().to_numpy(zero_copy_only=False))
     return replaced(unique, rows, _offset_ids(chunk.rows.where(rows)))

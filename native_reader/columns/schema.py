@@ -124,7 +124,7 @@ _ON_REQUEST = {
         "size", "size of the record in bytes; equal for all messages of an inner batch, so add it only where `inner_index` is null or 0"
     ),
     "uniq_key": _property(UNIQ_KEY, "the property `UNIQ_KEY`: the id set by the producer, else by the broker; null when absent"),
-    "offset_msg_id": _text(make.offset_msg_id, "the broker's id: store host and physical offset in hexadecimal"),
+    "offset_msg_id": _text(make.offset_msg_id, "the broker's id: store host and physical offset in hexadecimal; null in tiered storage"),
     "inner_index": MessageColumn(
         pa.int32(), ColumnSource.HEAD, make.inner_index, "the index in an inner batch, from 0; null outside an inner batch", of_message=True
     ),
@@ -158,6 +158,13 @@ _ON_REQUEST = {
         _STRING, ColumnSource.BODY, make.body_text, "`body` as text; null where `body` is null or not valid UTF-8. For LIKE, RLIKE and JSON"
     ),
     "segment": _constant("segment", "name of the commitlog file"),
+    "tiered": MessageColumn(
+        pa.bool_(),
+        ColumnSource.HEAD,
+        make.tiered,
+        "whether the message is only in tiered storage ([tiered.md](tiered.md)): then `physical_offset` and `segment` are those of its "
+        "queue's log there",
+    ),
     "corrupt_record": MessageColumn(
         pa.binary(),
         ColumnSource.HEAD,

@@ -16,6 +16,7 @@ from native_reader.plan.lost import Missing
 from native_reader.plan.plan import Plan
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split, SplitLog
+from native_reader.plan.tier_log import TierLog
 from native_reader.plan.ways import ALONE, AUTO, SCAN, SUMMARY, TRUST, ByQueues, BySummary, Scanned, Way
 from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import SegmentReport
@@ -23,7 +24,7 @@ from native_reader.sentences import Said
 from native_reader.storage.store import Segment, StoreFiles
 
 NAME = "_export.json"
-_LAYOUT = 6
+_LAYOUT = 7
 """Of this file and those next to it. Another one cannot be continued."""
 _NOT_PINNED = ("max_read_rate", "lenient", "returned")
 """The first does not change what is in the files; the others follow from `mode` and `columns`."""
@@ -62,7 +63,7 @@ class Manifest:
     @property
     def stores(self) -> Mapping[str, str]:
         """The store of each segment that a task reads, by their URIs."""
-        return {split.segment.uri: split.store for task in self.tasks for split in task}
+        return {split.segment.uri: split.log.root for task in self.tasks for split in task}
 
 
 def manifest_of(request: ExportRequest, plan: Plan) -> Manifest:
@@ -136,8 +137,9 @@ def _missing(known: Mapping[str, Any]) -> Missing:
     return Missing(**{**known, **said})
 
 
-def _log_of(sides: dict[str, Any] | None, **known: Any) -> SplitLog:
-    return SplitLog(**known, sides=None if sides is None else Sides(**sides | {"directories": tuple(sides["directories"])}))
+def _log_of(sides: dict[str, Any] | None, tier: dict[str, Any] | None, **known: Any) -> SplitLog:
+    of_tier = None if tier is None else TierLog.saved(tier)
+    return SplitLog(**known, tier=of_tier, sides=None if sides is None else Sides(**sides | {"directories": tuple(sides["directories"])}))
 
 
 def _way_of(known: dict[str, Any]) -> Way:

@@ -20,6 +20,7 @@ from native_reader.plan.lost import CheckedEnd, Lost, Missing, gap_in
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split, SplitLog
 from native_reader.plan.summarized import NOT_SUMMARIZED, Covered, Summarized
+from native_reader.plan.tier_log import TierLog
 from native_reader.plan.times import Times
 from native_reader.plan.ways import ALONE, AUTO, SCAN, SCANNED, SEEN, SUMMARY, ByQueues, BySummary, Places, SeenBefore, Way
 from native_reader.predicate.outcomes import Facts, Within, borders_of, exactly, may_be_true, mentions
@@ -123,6 +124,8 @@ class StoreRead:
     summarized: Summarized = NOT_SUMMARIZED
     starts: tuple[int, ...] = ()
     """Offsets at which records certainly start, ascending."""
+    tier: TierLog | None = None
+    """The queue of a tier of which this is the log."""
 
     def gaps(self) -> list[tuple[int, int]]:
         """The ranges of offsets from `start` to `end` that no file covers."""
@@ -139,11 +142,12 @@ class StoreRead:
         start, end = max(0, (self.start or 0) - segment.base), max(0, min(self.end - segment.base, segment.size))
         # By queues, a packed segment would be unpacked again and again.
         way = SCANNED if segment.is_packed and self.path.access == AUTO else self._way
-        return Split(self._log, segment, start, segment.size, end, way, border=start)
+        return Split(self.log, segment, start, segment.size, end, way, border=start)
 
     @cached_property
-    def _log(self) -> SplitLog:
-        return SplitLog(self.store.uri, self.store.consume_queue, self.stale, self.end_follows_record, self.sides)
+    def log(self) -> SplitLog:
+        """What all its splits have in common."""
+        return SplitLog(self.store.uri, self.store.consume_queue, self.stale, self.end_follows_record, self.sides, self.tier)
 
     @cached_property
     def _way(self) -> Way:
@@ -206,7 +210,7 @@ class _Parts:
         store = read.store
         spans: list[tuple[int, int]] = []
         if store.segments:
-            spans = spans_of(self.wanted.places, {"store": exactly(store.uri)}, store.begins, store.segments[-1].end + ENTRY_HEAD)
+            spans = spans_of(self.wanted.places, read.log.facts, store.begins, store.segments[-1].end + ENTRY_HEAD)
         self.gaps += (gap for gap in read.missing() if read.start is not None or _within(spans, gap.start, gap.stop))
         for segment in store.segments:
             split = read.whole(segment)
@@ -260,10 +264,10 @@ def places_of(predicate: Predicate, lookups: Mapping[str, KeyLookup]) -> Predica
     return Or(tuple(all_of((Compare(Column("store"), "=", uri), each.predicate)) for uri, each in lookups.items()))
 
 
-def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tuple[int, int]]:
-    """The ranges within `[low, high)` in which a matching row may start, with neighbours merged."""
-    cuts = np.array([low, *(border for border in borders_of(predicate, "physical_offset") if low < border < high), high], np.int64)
-    chosen = np.broadcast_to(may_be_true(predicate, {**facts, "physical_offset": Within(cuts[:-1], cuts[1:] - 1)}), len(cuts) - 1)
+def spans_of(predicate: Predicate, facts: Facts, low: int, high: int, column: str = "physical_offset") -> list[tuple[int, int]]:
+    """The ranges within `[low, high)` in which a matching row may start, with neighbours merged. `column`: another kind of offset."""
+    cuts = np.array([low, *(border for border in borders_of(predicate, column) if low < border < high), high], np.int64)
+    chosen = np.broadcast_to(may_be_true(predicate, {**facts, column: Within(cuts[:-1], cuts[1:] - 1)}), len(cuts) - 1)
     edges = cuts[np.flatnonzero(np.diff(chosen.astype(np.int8), prepend=0, append=0))].tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
 
@@ -322,10 +326,10 @@ def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool) ->
 
 def _why_not(predicate: Predicate, split: Split, times: Times, path: AccessPath) -> str | None:
     """Why a segment cannot match; None if it can."""
-    store, segment = exactly(split.store), split.segment
-    if not may_be_true(predicate, {"store": store}):
-        return "store"
-    facts = {"store": store, "segment": exactly(segment.name)}
+    segment, facts = split.segment, split.log.facts
+    if not may_be_true(predicate, facts):
+        return "store" if split.log.tier is None else "queue"
+    facts |= {"segment": exactly(segment.name)}
     if not may_be_true(predicate, facts):
         return "segment"
     if not may_be_true(predicate, {**facts, **times.facts(segment)}):

@@ -59,6 +59,9 @@ def plan_reads(reads: Sequence[StoreRead], predicate: Predicate, planning: Plann
 def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> StoreRead:
     """The read of one store, with what its index, queues and store times say."""
     store, access = read.store, planning.access
+    if read.tier is not None:
+        is_timed = access != SCAN and mentions(predicate, "store_timestamp")
+        return replace(read, times=_times(store, read.end, predicate, planning) if is_timed else Times())
     if read.start is not None and read.end - read.start < TUNING.small_range:
         access = SCAN  # a small range, as in most stream batches, is faster to scan than to look up
     covered = summarized(store, predicate, planning, read.end) if read.start is None else NOT_SUMMARIZED

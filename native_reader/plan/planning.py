@@ -14,7 +14,7 @@ class Planning:
 
     `time_skew_tolerance`: how far store times may step back, in microseconds. `lenient`: damage does not stop the read.
     `summary`: its folder. `returned`: the columns that are wanted, if nothing else of a record is looked at; None: not known.
-    `compares`: records are compared with the entries that name them.
+    `tiered`: the tier of each store is read too. `compares`: records are compared with the entries that name them.
     """
 
     access: str = AUTO
@@ -29,3 +29,5 @@ class Planning:
     lenient: bool = False
     compares: bool = False
     fail_on_data_loss: bool = True
+    tiered: bool = False
+    tiered_store_file_path: str | None = None

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from native_reader.plan.beside import Sides
+from native_reader.plan.tier_log import TierLog
 from native_reader.plan.ways import SCAN, SCANNED, Way
+from native_reader.predicate.outcomes import Known, exactly
 from native_reader.storage.store import Segment
 
 SPLIT_COSTS = 256 << 10
@@ -25,6 +27,18 @@ class SplitLog:
     """Whether a record, or the segment's blank, ends where the log ends. Otherwise damage may."""
     sides: Sides | None = None
     """What to compare the records with, if damage is returned as rows."""
+    tier: TierLog | None = None
+    """The queue of a tier of which this is the log."""
+
+    @property
+    def root(self) -> str:
+        """The URI of the store to which its messages belong."""
+        return self.store if self.tier is None else self.tier.store
+
+    @property
+    def facts(self) -> dict[str, Known]:
+        """What all its rows have in common."""
+        return {"store": exactly(self.store), "tiered": exactly(False)} if self.tier is None else self.tier.facts
 
 
 @dataclass(frozen=True, slots=True)

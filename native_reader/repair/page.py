@@ -10,6 +10,7 @@ import numpy as np
 from native_reader.account.account import COLUMNS, Account, merged
 from native_reader.account.states import STATES, Mark, why
 from native_reader.broker.config_files import without
+from native_reader.broker.tier import tier_of
 from native_reader.layout.kinds import OP_TOPIC, kind_of_topic
 from native_reader.layout.queue_entry import is_light
 from native_reader.log.recovery import is_controlled
@@ -289,6 +290,9 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
     for loose in plan.filling.ignored:
         topic, queue = plan.lost.queues[loose.queue]
         yield result("passed", say("passed", topic=topic, queue=queue, committed=loose.stop, end=loose.first))
+    if tier_of(plan.files.uri, plan.files.config) is not None:
+        kind = "tier kept" if plan.moved is None else "tier not extracted"
+        yield result("tier", Said(kind))
     if plan.choices.link:
         yield result("links", say("links", segments=sum(map(plan.links, plan.shape.bases))))
     if plan.assumes_queue_size:

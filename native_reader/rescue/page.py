@@ -43,6 +43,8 @@ class RescueFacts:
     exported: Exported
     doubtful: Exported | None
     """The messages with a wrong checksum, if there are any."""
+    tiered: Exported | None
+    """Those that only the tier has, if it is on a disk."""
     queues: Sequence[SavedQueue]
     account: Account | None
     """In which state the messages are; None if the check did not reach its end."""
@@ -106,6 +108,10 @@ def _results(found: RescueFacts) -> Iterator[Result]:
         yield result("damaged", say("damaged", ranges=len(damage), bytes=size))
     if found.doubtful is not None:
         yield result("doubtful", say("page doubtful", messages=found.doubtful.rows))
+    if found.tiered is not None:
+        yield result("tiered", say("page tiered", messages=found.tiered.rows))
+        if found.tiered.is_damaged:
+            yield result("damaged", say("tier damaged"))
     if unread:
         yield result("unread", say("unread ranges", ranges=len(unread), bytes=sum(each.end - each.start for each in unread)))
     for reason, kind in ((MISSING, "missing ranges"), (LOST, "lost ranges")):
@@ -257,6 +263,8 @@ def _files(found: RescueFacts) -> list[Block]:
     exported, names = found.exported, ["damage", "summary", "parts", "queues", "account", "findings"]
     if found.doubtful is not None:
         names.insert(0, "doubtful")
+    if found.tiered is not None:
+        names.insert(0, "tiered")
     if found.account is not None and not found.account.is_whole:
         names.append("lost")
     messages = say("file messages", files=len(exported.files), size=size_of(exported.bytes))

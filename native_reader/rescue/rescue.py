@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.account.account import Account
+from native_reader.broker.tier_files import queues_of_tier
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import LOG, diagnose
 from native_reader.errors import ExportError, OptionError, StoreError, UnreadableError, Warned, reason_of
@@ -37,13 +38,15 @@ from native_reader.tables.account import with_account
 from native_reader.verify.findings import FirstFindings
 
 MESSAGES, PAGE, QUEUES, FINDINGS, ACCOUNT = "messages", "rescue.md", "queues.jsonl", "findings.jsonl", "account.jsonl"
+TIERED = "tiered"
+"""What only the tier has, as another export."""
 DOUBTFUL = "doubtful"
 """Whole records with wrong checksums, as another export."""
 LOST = "lost"
 """The folder for the owners of topics, if messages are lost."""
 HTML_PAGE = "rescue.html"
 """Only the command writes it; a rescue without it removes the one that is there, because it would describe an earlier run."""
-_MADE = {MESSAGES, DOUBTFUL, PAGE, HTML_PAGE, QUEUES, FINDINGS, ACCOUNT, LOST, FOLDER}
+_MADE = {MESSAGES, TIERED, DOUBTFUL, PAGE, HTML_PAGE, QUEUES, FINDINGS, ACCOUNT, LOST, FOLDER}
 Write = Callable[[Document], Iterable[str]]
 """Writes the lines of a page."""
 _LEFT_OUT = ("stored_body", "body_text", "corrupt_record", "corrupt_reason")
@@ -66,6 +69,7 @@ class Rescued:
         account: In which state each message is; None if the check did not reach its end.
         problems: How many errors and warnings the check found.
         start: Whether a broker may be started.
+        tiered: The export of what only tiered storage has; None if there is none on a disk.
 
     Examples:
         >>> rmqstore.open("store").rescue("whole").is_whole
@@ -79,6 +83,7 @@ class Rescued:
     problems: int
     start: Start | None = None
     doubtful: Exported | None = None
+    tiered: Exported | None = None
 
     @property
     def missing(self) -> int:
@@ -135,6 +140,7 @@ def _rescue(
     messages = Scan((named.files,), MessageOptions(columns=SAVED_COLUMNS, **lenient, **reading))
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
     doubtful = _export_doubtful(folder, named.files, exported, {**lenient, **reading, "verify_crc": False}, running)
+    tiered = _export_tiered(folder, named.files, {**lenient, **reading}, running)
     checked, accounts = FirstFindings(MOST), list[Account]()
     check = _table(files, "findings", reading).of_table(kept.of(with_account(accounts.append)))
     folder.write_text(FINDINGS, _finding_lines(check.to_batches(**running), checked))
@@ -156,7 +162,7 @@ def _rescue(
         counts = damage is not None and account is not None and not account.is_whole
         start = answer_for(files, end, reserved_hours, reading.get("max_read_rate"), damage, checksums=damage is not None, counts=counts)
     return RescueFacts(
-        *(files, folder.path, diagnosis, exported, doubtful, queues, account, checked, losses, surroundings, warnings, start),
+        *(files, folder.path, diagnosis, exported, doubtful, tiered, queues, account, checked, losses, surroundings, warnings, start),
         datetime.now(UTC),
     )
 
@@ -173,6 +179,17 @@ def _export_doubtful(
         return None
     messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **options), at_offsets(offsets))
     return messages.export(f"{folder.path}/{DOUBTFUL}", jobs=running["jobs"])
+
+
+def _export_tiered(folder: Target, files: StoreFiles, options: dict[str, Any], running: dict[str, Any]) -> Exported | None:
+    """Write apart what only the tier of the store has, if its files are on a disk."""
+    try:
+        queues_of_tier(files, None)
+    except OptionError:
+        folder.remove_folder(TIERED)  # of an earlier run
+        return None
+    messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, tiered=True, where="tiered = TRUE", **options))
+    return messages.export(f"{folder.path}/{TIERED}", **running)
 
 
 def _write_lost(folder: Target, files: StoreFiles, account: Account | None, exported: Exported, reading: dict[str, Any]) -> None:
@@ -197,7 +214,9 @@ def _write_pages(folder: Target, page: Document, language: str, html: Write | No
 
 
 def _result(folder: Target, found: RescueFacts) -> Rescued:
-    return Rescued(folder.path, f"{folder.path}/{PAGE}", found.exported, found.account, found.checked.faults, found.start, found.doubtful)
+    return Rescued(
+        folder.path, f"{folder.path}/{PAGE}", found.exported, found.account, found.checked.faults, found.start, found.doubtful, found.tiered
+    )
 
 
 def _table(files: StoreFiles, name: str, options: dict[str, Any]) -> TableScan:

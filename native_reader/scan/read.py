@@ -43,6 +43,7 @@ from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
 from native_reader.scan.narrowed import FIRST_GROUP, NarrowedRead, SeenRead, SummaryRead
 from native_reader.scan.pruned import TrustedRead, UnclaimedRead
 from native_reader.scan.summary_rows import SummaryRows
+from native_reader.scan.tiered import OwnRows
 from native_reader.sentences import Said, say
 from native_reader.sides.queues import Directories
 from native_reader.storage.store import is_live
@@ -89,14 +90,16 @@ class Reading:
         shared: Shared | None = None,
     ) -> None:
         self._split, self._projection = split, projection
-        wanted = wanted._replace(rows=without_certain(wanted.rows, facts_of_segment(split.store, split.segment)))
+        facts = {**facts_of_segment(split.store, split.segment), **split.log.facts}
+        wanted = wanted._replace(rows=without_certain(wanted.rows, facts))
         self._shared = Shared() if shared is None else shared
         self._columns = Columns(
             projection.columns,
-            split.store,
+            split.log.root,
             split.segment.name,
             properties_of(projection.columns, wanted.rows),
             marks_failed=projection.mode == PERMISSIVE,
+            is_tiered=split.log.tier is not None,
         )
         self._schema = projection.schema
         self._made = BatchBuilder(self._columns, self._schema, projection.max_decompressed_bytes)
@@ -105,6 +108,7 @@ class Reading:
         self._only_counts = projection.unpacks_batches and not projection.columns and self._of_messages.is_empty
         self._wanted = wanted
         self._contradicted = self._compared_with(split.log.sides) if projection.has_damage_rows and split.log.sides is not None else None
+        self._own: OwnRows | None = None
         self._walk: ReadWalk | NarrowedRead | None = None
         self._window: Window | None = None
         self._damage: list[Damages] = []
@@ -133,12 +137,14 @@ class Reading:
         lenient = projection.mode != FAILFAST
         # A running broker needs its page cache, so the read must not displace it.
         with Window(
-            split.segment, room, pace=pace, leave_no_trace=is_live(split.store), past_unreadable=lenient, memory=self._shared.memory
+            split.segment, room, pace=pace, leave_no_trace=is_live(split.log.root), past_unreadable=lenient, memory=self._shared.memory
         ) as window:
             self._window = window
             begin = split.start if split.access == TRUST else self._begin(window)
             if begin is None:
                 return
+            if split.log.tier is not None:
+                self._own = OwnRows(split.log.tier, split.segment.base + begin)
             self._walk = self._walk_from(window, begin, max_record_bytes=projection.max_record_bytes, skip_damage=lenient)
             for records, damages in self._walk:
                 if self._stopped:
@@ -147,7 +153,9 @@ class Reading:
                 self._note_damage(damages)
                 if projection.viewed:
                     window.lend()
-                batches = self._batches(Rows(PaddedBuffer(window.u8, window.arrow), records)) if len(records) else ()
+                rows = Rows(PaddedBuffer(window.u8, window.arrow), records)
+                rows = rows if self._own is None else self._own.of(rows)
+                batches = self._batches(rows) if len(rows) else ()
                 yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
             self._check_end()
 
@@ -260,7 +268,7 @@ class Reading:
 
     def _corrupt(self, window: Window, damages: Sequence[Damage]) -> pa.RecordBatch:
         self._rows += len(damages)
-        return corrupt_rows(self._columns.names, self._schema, window, damages, self._split.store)
+        return corrupt_rows(self._columns, self._schema, window, damages)
 
     def _note_damage(self, damages: Damages) -> None:
         if not len(damages):

@@ -135,6 +135,28 @@ REPAIR = {
             "`--keep-doubtful` 会保留 tag 或 key 存疑的消息。"
         ),
     ),
+    "result tier": ("Tiered storage:", "多级存储："),
+    "tier kept": (
+        (
+            "its files are not copied, only its metadata in `config`. Keep them, and the settings `messageStorePlugIn` and `tiered…` of "
+            "the broker: without them it does not serve what only the tier has. If the tier is in the old store, copy it, or let "
+            "`tieredStoreFilePath` name it."
+        ),
+        (
+            "其文件未复制，只复制了 `config` 中的元数据。请保留这些文件，以及 broker 的 `messageStorePlugIn` 和 `tiered…` 设置："
+            "否则 broker 无法提供仅存在于多级存储中的消息。如果多级存储在旧存储中，请复制它，或让 `tieredStoreFilePath` 指向它。"
+        ),
+    ),
+    "tier not extracted": (
+        (
+            "its messages are not in the new store. `rmqstore export STORE --option tiered=true` saves them. Start the new store without "
+            "the settings `messageStorePlugIn` and `tiered…`."
+        ),
+        (
+            "其中的消息不在新存储中，可用 `rmqstore export STORE --option tiered=true` 保存。启动新存储时，"
+            "请去掉 `messageStorePlugIn` 和 `tiered…` 设置。"
+        ),
+    ),
     "title doubtful": ("Doubtful messages", "存疑的消息"),
     "column slot": ("queue offset", "队列位点"),
     "column contradiction": ("what contradicts it", "与其矛盾的内容"),

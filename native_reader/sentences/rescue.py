@@ -28,6 +28,15 @@ RESCUE = {
         ),
         "{messages:,} 条消息的校验和错误，保存在 `doubtful/` 中，未计入已保存的消息。其内容可能与发送时不同。",
     ),
+    "result tiered": ("Tiered storage:", "多级存储："),
+    "page tiered": (
+        "{messages:,} {messages:message|messages} that only tiered storage has, in `tiered/`. The check of the store leaves it out.",
+        "仅存在于多级存储中的 {messages:,} 条消息，保存在 `tiered/` 中。对存储的检查不包括多级存储。",
+    ),
+    "tier damaged": (
+        "tiered storage too: `tiered/_damage.jsonl` names each range.",
+        "多级存储也有损坏：各区间见 `tiered/_damage.jsonl`。",
+    ),
     "result unread": ("Not read:", "未读取："),
     "unread ranges": (
         "{ranges:,} {ranges:range|ranges} of the log with {bytes:,} bytes. What is in them is not known.",
@@ -141,6 +150,10 @@ RESCUE = {
     "file doubtful": (
         "`doubtful/`: the messages with a wrong checksum, as an export of their own.",
         "`doubtful/`：校验和错误的消息，单独导出。",
+    ),
+    "file tiered": (
+        "`tiered/`: the messages that only tiered storage has, as an export of their own.",
+        "`tiered/`：仅存在于多级存储中的消息，单独导出。",
     ),
     "file damage": (
         "`messages/_damage.jsonl`: each damaged or missing range of the log.",

@@ -52,6 +52,10 @@ RESULTS = {
         "{messages:,} {messages:message|messages} with a wrong checksum saved apart, in {folder}",
         "{messages:,} 条校验和错误的消息另存于 {folder}",
     ),
+    "saved tiered": (
+        "{messages:,} {messages:message|messages} that only tiered storage has saved apart, in {folder}",
+        "仅存在于多级存储中的 {messages:,} 条消息另存于 {folder}",
+    ),
     "no loss": ("no loss found", "未发现任何丢失"),
     "survived": ("{messages:,} {messages:message|messages} survived", "保留了 {messages:,} 条消息"),
     "copied": ("{messages:,} {messages:message|messages} copied", "复制了 {messages:,} 条消息"),

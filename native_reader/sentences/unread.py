@@ -17,6 +17,7 @@ UNREAD = {
         ),
         "{where}：多级存储（tiered storage）中有 {topics:,} 个 topic 的 {messages:,} 条消息，那里的消息未读取：{names}",
     ),
+    "tier can be read": ("{what}. {option} reads them, if they are on a disk", "{what}。若文件在磁盘上，可用 {option} 读取"),
     "tier by damaged metadata": (
         "{where} names segments of tiered storage and cannot be understood: what is in the tier is not read and not counted",
         "{where} 记录多级存储的文件，但无法解析：其中的内容未读取，也未计数",

@@ -99,6 +99,8 @@ class StoreFiles:
     """Where those of them begin that lead up to the first segment: the log begins there, but they are not read."""
     reserved_hours: int | None = None
     """For how many hours its broker keeps a segment, by its configuration; None if that is not known."""
+    tier: str | None = None
+    """The path of tiered storage in its broker's configuration."""
     on_start: StartSettings = USUAL_START
     """What its broker does when it starts, by its configuration."""
 
@@ -177,15 +179,26 @@ def is_segment_name(name: str) -> bool:
 def segments_in(directory: str, entries: Iterable[DirEntry], framing: str | None = None) -> list[Segment]:
     """The segments among the entries of one directory; skips empty files, other names and subdirectories."""
     files = [entry for entry in entries if entry.is_file and entry.size and is_segment_name(entry.name)]
-    for entry in files:
-        if int(entry.name) + entry.size > _LAST_OFFSET:
-            raise StoreDamaged(
-                f"{directory}/{entry.name} cannot be a segment: with {entry.size:,} bytes, its offsets exceed the maximum, "
-                f"{_LAST_OFFSET:,}. Move it away, or correct its name"
-            )
     uris = [f"{directory}/{entry.name}" for entry in files]
+    for entry, uri in zip(files, uris, strict=True):
+        _check_offsets(uri, int(entry.name), entry.size)
     framing = framing or framing_of(uris)
     return [Segment(int(entry.name), entry.size, uri, entry.identity, framing) for entry, uri in zip(files, uris, strict=True)]
+
+
+def log_of_files(segments: Sequence[Segment]) -> tuple[Segment, ...]:
+    """The log of these segments, which a tier names in its own way."""
+    for segment in segments:
+        _check_offsets(segment.uri, segment.base, segment.size)
+    return merged(segments)
+
+
+def _check_offsets(uri: str, base: int, size: int) -> None:
+    if base + size > _LAST_OFFSET:
+        raise StoreDamaged(
+            f"{uri} cannot be a segment: with {size:,} bytes, its offsets exceed the maximum, {_LAST_OFFSET:,}. "
+            "Move it away, or correct its name"
+        )
 
 
 def framing_of(uris: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple, assert_never
 import pyarrow as pa
 
 from native_reader.account.runs import Runs
+from native_reader.broker.tier import tier_of
 from native_reader.broker.unread import unread_parts
 from native_reader.columns.projection import Projection
 from native_reader.log.dledger import dledger_segments
@@ -128,10 +129,14 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
         after = segments[number + 1] if number + 1 < len(segments) and segment.end < read.end else None
         yield LogPart(sides, queues, split, segment.base >= begins, segment.base < read.end <= segment.end, after, segment.uri in misnamed)
     topics = tuple(topics_in(sides.directories, light=True))
-    is_other = has_other_settings(topics, store.config)
+    is_other, tier = has_other_settings(topics, store.config), tier_of(store.uri, store.config)
+    tiered = {} if tier is None or tier.queues is None else tier.queues
     for first in range(0, len(topics), _TOPICS_AT_ONCE):
         ranges = tuple((gap.start, gap.stop, gap.back is not None) for gap in gaps)
-        yield QueuePart(sides, topics[first : first + _TOPICS_AT_ONCE], ranges, is_removed, is_other)
+        some = topics[first : first + _TOPICS_AT_ONCE]
+        names = {topic.name for topic in some}
+        own = {queue: each for queue, each in tiered.items() if queue[0] in names}
+        yield QueuePart(sides, some, ranges, is_removed, is_other, own)
     files = index_files(store.index, planning.max_hash_slot_num)
     for file in files:
         yield IndexPart(sides, file, file is files[-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from native_reader.account.runs import NO_TAG, Named, Runs
 from native_reader.account.states import Mark
 from native_reader.broker.config_files import is_newest_read
 from native_reader.broker.settings import Topics
+from native_reader.broker.tier import TieredQueue
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, QUEUE_ENTRY, is_hash, is_light, is_written
 from native_reader.layout.record import Mask, Numbers
@@ -38,6 +39,13 @@ class QueuePart(NamedTuple):
     is_removed: bool = False
     has_other_settings: bool = False
     """Whether the settings have none of the store's topics."""
+    tier: Mapping[tuple[str, int], TieredQueue] | None = None
+    """What tiered storage has of these queues: it has not expired."""
+
+    def is_in_tier(self, queue: Queue, numbers: Numbers) -> Mask:
+        """Which of these queue offsets it has."""
+        tiered = None if self.tier is None else self.tier.get((queue.topic, queue.queue_id))
+        return np.zeros(len(numbers), np.bool_) if tiered is None else (numbers >= tiered.first) & (numbers < tiered.stop)
 
 
 def has_other_settings(topics: Sequence[Topic], config: str | None) -> bool:
@@ -124,7 +132,8 @@ class _Outside:
             return
         found = _named(numbers, entries, is_batch=self._queue.batch)
         is_before, is_after = offsets < sides.begin, offsets >= sides.end
-        self._claim(Mark.REMOVED if self._part.is_removed else Mark.BEFORE_BEGIN, is_before, found)
+        is_gone = is_before & ~self._part.is_in_tier(self._queue, found.numbers)  # the tier as a whole is not read
+        self._claim(Mark.REMOVED if self._part.is_removed else Mark.BEFORE_BEGIN, is_gone, found)
         for start, stop, is_there in self._part.gaps:
             is_inside = (offsets >= start) & (offsets < stop) & ~is_after
             self._claim(Mark.UNREAD_RECORD if is_there else Mark.GAP, is_inside, found)
@@ -149,7 +158,7 @@ class _QueuePass:
 
     def __init__(self, uri: str, queue: Queue, part: QueuePart, findings: Findings, outside: _Outside | None, *, leaves_out: bool) -> None:
         self._uri, self._queue, self._sides, self._findings, self._leaves_out = uri, queue, part.sides, findings, leaves_out
-        self._outside, self._is_removed = outside, part.is_removed
+        self._outside, self._is_removed, self._part = outside, part.is_removed, part
         self._begun = False
         """Whether an entry of a record was found."""
         self._empty_from: int | None = None
@@ -231,7 +240,9 @@ class _QueuePass:
         self._rows("queue-order", numbers, offsets, back, Said("not higher"))
         self._offset = int(offsets.max(initial=self._offset))
         code, why = ("entry-removed", "was removed") if self._is_removed else ("entry-expired", "expired")
-        self._rows(code, numbers, offsets, np.flatnonzero(offsets < sides.begin), Said(why))
+        own = entries["base"].astype(np.int64) if self._queue.batch else numbers
+        is_gone = (offsets < sides.begin) & ~self._part.is_in_tier(self._queue, own)
+        self._rows(code, numbers, offsets, np.flatnonzero(is_gone), Said(why))
         if not sides.is_live:
             code = "entry-discarded" if sides.discarded else "entry-after-end"
             self._rows(code, numbers, offsets, np.flatnonzero(offsets >= sides.end), say("log ends", end=sides.end))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, WRITTEN_SUMMARY, Asked, takes
+from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, WRITTEN_SUMMARY, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.cli.summarize import complete, has_conditions
@@ -72,6 +72,8 @@ def export(asked: Asked, output: str, *, for_resend: bool, **files: Any) -> int:
         if not has_conditions(asked):
             complete(asked, store)
         scan = store.messages(**asked.of_messages(verify_crc=True))
+        for each in scan.unread_tiers(spelled):
+            note(f"note: {each}")
         done = scan.export(output, **files, jobs=asked.jobs, progress=bar())
         clear()
     if asked.as_json:

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
+from rmqstore.cli.asked import spelled
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, warnings
 
@@ -38,6 +39,8 @@ class Read:
     def batches(self, scan: Scan, *, is_limited: bool = False) -> Generator[pa.RecordBatch]:
         """The rows of a scan. Damage counts towards the exit code also if you stop early. `is_limited`: you probably do."""
         jobs, progress = self.asked.jobs, bar()
+        for each in scan.unread_tiers(spelled):
+            note(f"note: {each}")
         for run in scan.runs(jobs, progress) if is_limited else [scan.run(jobs, progress)]:
             self._note_gaps(run)
             yield from self.of_run(run)

@@ -79,6 +79,7 @@ def _counts(done: Rescued) -> dict[str, object]:
     return {
         "messages": done.exported.rows,
         "doubtful": 0 if done.doubtful is None else done.doubtful.rows,
+        "tiered": 0 if done.tiered is None else done.tiered.rows,
         "files": len(done.exported.files),
         "damaged_ranges": len(done.exported.report.damage),
         "missing_ranges": len(done.exported.missing),

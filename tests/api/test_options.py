@@ -315,6 +315,8 @@ OTHERS: dict[str, object] = {
     "ending_offsets": {"T0": {0: 1}},
     "time_zone": "UTC",
     "access": "scan",
+    "tiered": True,
+    "tiered_store_file_path": "folder",
     "max_hash_slot_num": 1,
     "time_skew_tolerance": "2m",
     "system_topics": False,

@@ -55,7 +55,7 @@ def test_the_plain_decoder_agrees(golden_store: Get, read: Callable[[str], list[
     plain = walk(store.segments, store.framing).rows
     for row in plain:
         row |= {time: None for time in OUR_TIMES.columns if not FIRST_MS <= row[time] <= LAST_MS}
-    added = ("store", "segment", "corrupt_record", "corrupt_reason")
+    added = ("store", "segment", "tiered", "corrupt_record", "corrupt_reason")
     assert [{column: row[column] for column in row if column not in added} for row in read(name)] == [
         {column: row[column] for column in SCHEMA if column not in added} for row in plain
     ]

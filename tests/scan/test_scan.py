@@ -78,7 +78,7 @@ def test_many_decompressed_bodies_become_many_batches(tune: Tune) -> None:
     assert len(batches) > 4
     assert rows_of(pa.Table.from_batches(batches)) == [
         row | dict.fromkeys(("corrupt_record", "corrupt_reason"))
-        | {"store": store.path, "segment": f"{0:020d}"}
+        | {"store": store.path, "segment": f"{0:020d}", "tiered": False}
         for row in expected_rows(walk(segments))
     ]  # fmt: skip
 

@@ -18,9 +18,9 @@ SCHEMA = {  # written again, independent of the product's
     "offset_msg_id": pa.string(), "inner_index": pa.int32(), "stored_body": pa.binary(), "body_size": pa.int32(), "magic": pa.int32(),
     "real_topic": pa.string(), "lite_topic": pa.string(), "delay_level": pa.int32(),
     "origin_topic": pa.string(), "origin_msg_id": pa.string(),
-    "body_text": pa.string(), "segment": pa.string(), "corrupt_record": pa.binary(), "corrupt_reason": pa.string(),
+    "body_text": pa.string(), "segment": pa.string(), "tiered": pa.bool_(), "corrupt_record": pa.binary(), "corrupt_reason": pa.string(),
 }  # fmt: skip
-NOT_IN_JAVA = ("kind", "corrupt_record", "corrupt_reason")
+NOT_IN_JAVA = ("kind", "tiered", "corrupt_record", "corrupt_reason")
 
 OUR_TIMES = Explanation(
     "timestamps of Spark and Python cover the years 1 to 9999; others are null",

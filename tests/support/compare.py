@@ -16,7 +16,7 @@ from native_reader.testing.records import Message
 from support.plain_decoder import Log, Row, both_walks
 
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 0001 to 9999
-NOT_IN_PLAIN = ("store", "segment", "corrupt_record", "corrupt_reason")
+NOT_IN_PLAIN = ("store", "segment", "tiered", "corrupt_record", "corrupt_reason")
 Segments = list[tuple[int, bytes]]
 
 
@@ -121,7 +121,7 @@ def assert_damage_rows(table: pa.Table, plain: Log, contents: dict[int, bytes]) 
         assert row["corrupt_record"] == contents[base][start - base : end - base][: 64 << 10]
         assert row["corrupt_reason"] in REASONS
         filled = {name for name, value in row.items() if value is not None}
-        assert filled == {"physical_offset", "record_size", "store", "segment", "corrupt_record", "corrupt_reason"}
+        assert filled == {"physical_offset", "record_size", "store", "segment", "tiered", "corrupt_record", "corrupt_reason"}
     assert [row["physical_offset"] for row in rows] == sorted(row["physical_offset"] for row in rows)
     whole = [row for row in rows if row["corrupt_record"] is None]
     assert [row["physical_offset"] for row in whole] == [row["physical_offset"] for row in plain.rows]

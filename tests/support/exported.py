@@ -91,7 +91,7 @@ def _from_json(value: Any, kind: pa.DataType) -> Any:
 
 
 def _from_csv(value: Any, kind: pa.DataType) -> Any:
-    if value is not None and (pa.types.is_map(kind) or pa.types.is_list(kind)):
+    if value is not None and (pa.types.is_map(kind) or pa.types.is_list(kind) or pa.types.is_boolean(kind)):
         return json.loads(value)
     return _from_json(value, kind)
 
