@@ -492,6 +492,7 @@ class Store:
         keep_doubtful: bool = False,
         single: bool = False,
         link: bool = False,
+        plain: bool = False,
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
@@ -514,6 +515,8 @@ class Store:
             single: Also repair the store of a broker with a controller. The new one is for a master without a controller and slaves.
             link: Make hard links to segments and queue files that nothing changes, apart from the last ones, to which a broker writes.
                 The new store shares them with the damaged one: what changes such a file of one store changes it in both.
+            plain: Of the store of a DLedger peer, make a plain one. Messages keep their queue offsets, keys and unique ids, and groups their
+                offsets. Their places in the log change, and so do the ids that brokers make of these (offsetMsgId).
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.
@@ -538,6 +541,7 @@ class Store:
         from native_reader.repair.repair import repair
 
         choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), flag("single", single), flag("link", link))
+        choices = choices._replace(plain=flag("plain", plain))
         settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         each = [other if isinstance(other, Store) else open(other) for other in others]
         settings = settings._replace(others=tuple(other._one("a source of what is lost") for other in each))
