@@ -515,8 +515,8 @@ class Store:
             single: Also repair the store of a broker with a controller. The new one is for a master without a controller and slaves.
             link: Make hard links to segments and queue files that nothing changes, apart from the last ones, to which a broker writes.
                 The new store shares them with the damaged one: what changes such a file of one store changes it in both.
-            plain: Of the store of a DLedger peer, make a plain one. Messages keep their queue offsets, keys and unique ids, and groups their
-                offsets. Their places in the log change, and so do the ids that brokers make of these (offsetMsgId).
+            plain: Of the store of a DLedger peer, make a plain one. Messages keep their queue offsets, keys and unique ids, and groups
+                their offsets. Their places in the log change, and so do the ids that brokers make of these (offsetMsgId).
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.

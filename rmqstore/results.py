@@ -82,6 +82,8 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     old = say("in the old store" if plan.moved is None else "in the store", states=alone.said)
     yield old if alone.is_whole else _warning(old)
     yield from _of_others(done)
+    if plan.plain is not None and plan.plain.damage:
+        yield _warning(say("peer is damaged", ranges=len(plan.plain.damage)))
     if plan.assumes_queue_size:
         yield _warning(say("assumed size", size=plan.queue_file_bytes))
     if any(doubt.is_kept for doubt in plan.doubts.values()):
@@ -93,6 +95,8 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     if done.page is None or done.start is None or done.account is None:
         yield Said("only planned")
         return
+    if (ids := done.ids) is not None:
+        yield say("ids changed", file=ids)
     yield say("in the filled store" if plan.placeholders else "in the new store", states=done.account.said)
     yield from _start(question("the new store"), done.start)
     served = "new store" if done.account.is_whole else "new store lacks"

@@ -73,6 +73,7 @@ def plain_of(files: StoreFiles, settings: ReadSettings) -> Plain:
     framed = {each.base: each for each in files.segments if each.framing == DLEDGER}
     size, begin = segment_size(files), min(framed)
     old, sizes, damage, log_end = _records(files, settings, begin)
+    damage = damage.where(np.array([_after_unused(files, each.start, each.end) < each.end for each in damage], np.bool_))
     lost = np.array(list(_lost(files, old, sizes, begin, size)), np.int64).reshape(-1, 2)
     order = np.argsort(np.concatenate([old, lost[:, 0]]), kind="stable")
     all_sizes = np.concatenate([sizes, lost[:, 1]])[order]
@@ -157,7 +158,7 @@ def write_timers(plain: Plain, folder: str) -> None:
             disk.write_made(f"{uri}/{each.name}", disk.path_in(folder, TIMERS, each.name))
 
 
-def write_ids(plain: Plain, new: StoreFiles, path: str, placeholders: Numbers, moved: Moved | None, settings: ReadSettings) -> None:
+def write_ids(plain: Plain, new: StoreFiles, path: str, placeholders: Numbers, *, moved: Moved | None, settings: ReadSettings) -> None:
     """Write the old and the new place of each message, and the ids that brokers make of both."""
     names = ("old_physical_offset", "new_physical_offset", "old_offset_msg_id", "new_offset_msg_id")
     kinds = (pa.int64(), pa.int64(), pa.string(), pa.string())

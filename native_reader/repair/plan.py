@@ -37,8 +37,8 @@ from native_reader.repair.log_shape import LogShape, Moved, shape_of, was_blank
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.named import as_named, renamed_in
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
-from native_reader.repair.plain import Plain, plain_of
 from native_reader.repair.others import MOST_OFFSET, Filled, filled_from, without_foreign
+from native_reader.repair.plain import Plain, plain_of
 from native_reader.repair.records import CRCS, Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_foreign, refuse_kinds, refuse_topics

@@ -81,6 +81,7 @@ class Repaired:
         is_served = self.account is None or self.account.is_whole
         return (
             self.plan.is_whole
+            and not (self.plan.plain and self.plan.plain.damage)
             and not self.plan.assumes_queue_size
             and is_served
             and (self.start is None or self.start.outcome in (YES, BUT))
@@ -90,6 +91,11 @@ class Repaired:
     def page(self) -> str | None:
         """The path of the page about what was lost and made; None if only the plan was made."""
         return None if self.path is None else disk.path_in(self.path, PAGES[self.plan.moved is not None][0])
+
+    @property
+    def ids(self) -> str | None:
+        """The path of the table of old and new places and offsetMsgIds; None if these stay, or only the plan was made."""
+        return None if self.path is None or self.plan.plain is None else disk.path_in(self.path, IDS)
 
     def lines(self, language: str = ENGLISH) -> Iterator[str]:
         """Write the page for people, line by line, as Markdown.
@@ -173,7 +179,7 @@ def _written(
             warnings, account = prove(plan, new, unfinished.path, settings, comparing)
             if plan.plain is not None:
                 ids = disk.path_in(unfinished.path, IDS)
-                write_ids(plan.plain, new, ids, plan.filling.placed["offset"], plan.moved, settings.doing("comparing"))
+                write_ids(plan.plain, new, ids, plan.filling.placed["offset"], moved=plan.moved, settings=settings.doing("comparing"))
             start = answer_for(
                 new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True, counts=not account.is_whole
             )
@@ -212,7 +218,9 @@ def _write_lost(folder: Target, plan: RepairPlan, settings: ReadSettings) -> boo
 def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKeys, copies: Copies) -> Repaired:
     """The plan, while segments are copied. The disk must have room for it."""
     place = disk.real_path(path)
-    if not (settings.choices.topics or settings.others or settings.choices.link or settings.choices.plain):  # else not all segments are copied as they are
+    if not (
+        settings.choices.topics or settings.others or settings.choices.link or settings.choices.plain
+    ):  # else not all segments are copied as they are
         copies.begin(files)
     plan = _plan(files, settings, kept)
     needs = needs_of(plan, place, free=disk.free_bytes(place) + copies.bytes(), took=None)

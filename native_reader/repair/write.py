@@ -251,9 +251,9 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
         but += [TIMERS, *(name for name in disk.names_in(root) if name.startswith(LEFT_OUT))]
         logs = plan.plain.directories
         write_timers(plan.plain, folder)
-    logs = tuple(f"{local_path(each).removeprefix(f'{root}/')}/" for each in logs)
+    places = tuple(f"{local_path(each).removeprefix(f'{root}/')}/" for each in logs)
     for name, _ in disk.files_below(root, but):
-        if not name.startswith(logs):
+        if not name.startswith(places):
             disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
     if plan.files.config is not None:
         copy_settings(plan.files.config, disk.path_in(folder, CONFIG), plan.mended, plan.lost.queues)

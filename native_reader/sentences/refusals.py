@@ -41,11 +41,16 @@ REFUSALS = {
         "{store} 中没有 topic '{topic}'：`rmqstore ls` 会列出所有 topic。{near}",
     ),
     "refused dledger": (
-        "{store} is of a DLedger peer, whose log must stay equal to those of the others. Compare the peers first: `rmqstore diff` says which "
-        "has the most. A peer gets its log again from the others if its folder is renamed (never delete it: it may be the only whole one). "
-        "To go on without DLedger, make a plain store of it: --plain, in Python plain=True",
-        "{store} 属于 DLedger 节点，其日志必须与其他节点一致。请先比较各节点：`rmqstore diff` 会说明哪个最全。把该节点的目录改名后，"
-        "它会从其他节点重新取得日志（切勿删除：它可能是唯一完好的一份）。如要脱离 DLedger，可生成普通存储：--plain，在 Python 中为 plain=True",
+        (
+            "{store} is of a DLedger peer, whose log must stay equal to those of the others. Compare the peers first: `rmqstore diff` says "
+            "which has the most. A peer gets its log again from the others if its folder is renamed (never delete it: it may be the only "
+            "whole one). To go on without DLedger, make a plain store of it: --plain, in Python plain=True"
+        ),
+        (
+            "{store} 属于 DLedger 节点，其日志必须与其他节点一致。请先比较各节点：`rmqstore diff` 会说明哪个最全。把该节点的目录改名后，"
+            "它会从其他节点重新取得日志（切勿删除：它可能是唯一完好的一份）。如要脱离 DLedger，可生成普通存储：--plain，"
+            "在 Python 中为 plain=True"
+        ),
     ),
     "refused plain already": (
         "{store} is a plain store already: it has no DLedger log. Repair it without --plain, in Python without plain=True",

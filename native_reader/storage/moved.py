@@ -17,7 +17,7 @@ from native_reader.storage.protocol import DirEntry, StoredFile, mount, register
 from native_reader.storage.store import Segment
 from native_reader.writing.records import blank
 
-SCHEME = "moved"
+SCHEME, _LOG = "moved", "commitlog"
 _SPAN = 4 << 20
 _NEAR = 4096
 """Records with fewer bytes between them are read at once: the headers of DLedger have 48."""
@@ -98,7 +98,9 @@ class MovedFile(StoredFile):
         source = np.searchsorted(self._bases, old, "right") - 1
         for part in np.split(np.arange(first, stop), np.flatnonzero(apart | (np.diff(source) != 0)) + 1):
             if len(part):
-                self._put(self._log.sources[int(self._bases[source[part[0] - first]])], records.where(slice(part[0], part[-1] + 1)), begin, view)
+                self._put(
+                    self._log.sources[int(self._bases[source[part[0] - first]])], records.where(slice(part[0], part[-1] + 1)), begin, view
+                )
         if self._log.stop is not None:
             end = self._log.segment.end
             _put(view, self._log.stop - begin, blank(end - self._log.stop))
@@ -212,7 +214,7 @@ class MovedStorage(MadeStorage):
 
     def add_segment(self, base: int, size: int) -> Segment:
         """The file of the new log that begins at this offset."""
-        segment = Segment(base, size, f"{self._url}/commitlog/{base:020d}", 0)
+        segment = Segment(base, size, f"{self._url}/{_LOG}/{base:020d}", 0)
         first, stop = np.searchsorted(self._places.new, (base, base + size)).tolist()
         mine, is_last = self._places.where(slice(first, stop)), stop == len(self._places.new)
         end = int(mine.new[-1] + mine.sizes[-1]) if len(mine.new) else base
@@ -254,10 +256,14 @@ class MovedStorage(MadeStorage):
         return f"{folder}/{rest}" if rest else folder, entries_of
 
     def _list(self, uri: str) -> list[DirEntry]:
+        if uri == f"{self._url}/{_LOG}":
+            return [DirEntry(log.segment.name, log.segment.size, 0, True, False) for log in self._logs.values()]
         own, _ = self._original(uri)
         return storage_of(own).list(own)
 
     def _directories(self, uri: str) -> list[str]:
+        if uri == f"{self._url}/{_LOG}":
+            return []
         own, _ = self._original(uri)
         return storage_of(own).directories(own)
 
