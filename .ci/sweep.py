@@ -50,7 +50,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "streams": ("tests/stream", "tests/report"),
     "brokers": tuple(f"tests/brokers/test_{name}.py" for name in OF_BROKERS),
     "starts": ("tests/brokers/test_repaired_light_queues.py", "tests/brokers/test_versions.py", "tests/brokers/test_whole_brokers.py"),
-    "repaired": ("tests/brokers/test_repaired_stores.py",),
+    "repaired": ("tests/brokers/test_plain_stores.py", "tests/brokers/test_repaired_stores.py"),
     "repairs": ("tests/repair",),
     "followed": ("tests/brokers/test_lake.py", "tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py"),
     "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "damage", "recipes", "s3", "stream")),

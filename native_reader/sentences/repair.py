@@ -419,7 +419,8 @@ REPAIR = {
         (
             "在本存储的副本（`cp -a`）上启动一个相同版本的 broker，使用原来的配置，但去掉 `enableDLegerCommitLog`、"
             "所有以 `dLeger` 开头的配置、`preferredLeaderId` 和 `storePathDLedgerCommitLog`，并设置 master 的 `brokerRole` 和 `brokerId`。"
-            "把 `storePathRootDir` 设为副本，换一个 `listenPort`，并把 `namesrvAddr` 设为单独为它启动的 name server：客户端找不到它。以后再更换版本。"
+            "把 `storePathRootDir` 设为副本，换一个 `listenPort`，并把 `namesrvAddr` 设为单独为它启动的 name server：客户端找不到它。"
+            "以后再更换版本。"
         ),
     ),
     "step log": (

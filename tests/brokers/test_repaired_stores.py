@@ -75,9 +75,9 @@ def written(rocketmq: Callable[[str], Java], tmp_path_factory: pytest.TempPathFa
 
 
 @contextmanager
-def started(java: Java, home: Path, store: Path, port: int) -> Iterator[Broker]:
+def started(java: Java, home: Path, store: Path, port: int, **settings: object) -> Iterator[Broker]:
     with name_server(java, home) as address:
-        broker = Broker(java, home, address, SETTINGS | {"storePathRootDir": store}, port=port)
+        broker = Broker(java, home, address, SETTINGS | settings | {"storePathRootDir": store}, port=port)
         with brokers(broker):
             broker.start()
             yield broker
