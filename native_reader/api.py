@@ -41,7 +41,7 @@ from native_reader.text import names_of
 # Not every program needs these, and they would make its start slower.
 if TYPE_CHECKING:
     from native_reader.arrivals import Arrivals
-    from native_reader.compare import Diff
+    from native_reader.compare import Diff, Peers
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
     from native_reader.lazy import Verification
@@ -786,6 +786,30 @@ def diff(a: Store | LocalPath, b: Store | LocalPath, /, *, heads: bool = False, 
     return Diff([(each if isinstance(each, Store) else open(each))._one("a comparison") for each in (a, b)], checked, heads)
 
 
+def peers(*stores: Store | LocalPath, jobs: int = 1, progress: Watch = False) -> Peers:
+    """Compare the stores of DLedger peers: what each has, where they part, and which to take. The logs are read at once.
+
+    Args:
+        stores: The store of each peer, or what `open` takes.
+        jobs: How many parts of a log are read in parallel.
+        progress: As for `Scan.to_batches`; it begins again with each log.
+
+    Returns:
+        What was found, with `rows`, `lines`, `chosen` and `is_clean`.
+
+    Raises:
+        OptionError: A store is not one of a DLedger peer, or there are fewer than two.
+        PathError: There is no store at a path.
+    """
+    from native_reader.compare.peers import peers_of
+
+    if len(stores) < _LEAST_PEERS:
+        raise OptionError("a comparison of peers needs two stores or more")
+    each = [(store if isinstance(store, Store) else open(store))._one("a comparison") for store in stores]
+    return peers_of(each, jobs=whole("jobs", jobs, 1, MOST_JOBS), progress=progress)
+
+
+_LEAST_PEERS = 2
 _OF_DIFF_ITSELF = ("columns", "mode", "column_name_of_corrupt_record", "fail_on_data_loss", "tail")
 
 

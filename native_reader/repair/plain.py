@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from native_reader.layout.arrays import is_among
-from native_reader.layout.begin import read_pair
 from native_reader.layout.index_entry import INDEX_ENTRY, slots_at
 from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY
-from native_reader.layout.record import ENTRY_HEAD, MAGIC_ENTRY_BLANK, SMALLEST_RECORD, Numbers
+from native_reader.layout.record import ENTRY_HEAD, SMALLEST_RECORD, Numbers
 from native_reader.log.recovery import EPOCHS
 from native_reader.records.damages import Damages
+from native_reader.records.entries import unused_from
 from native_reader.repair import disk
 from native_reader.repair.log_shape import BLANK, Moved, appended, segment_size
-from native_reader.repair.records import ReadSettings, bytes_at
+from native_reader.repair.records import ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.sides.index import index_files
 from native_reader.storage.moved import Entries, EntriesOf, MovedStorage, Places
@@ -35,8 +35,6 @@ IDS = "offset-msg-ids.csv"
 TIMERS = "timerlog"
 _TIMER = Entries(52, 28)
 """`TimerLog`: units of 52 bytes, with the place of a timed message at 28."""
-_OF_DLEDGER = 2, 3
-"""The magics of entries without a message: NOOP and CONFIG_CHANGE."""
 _MOST_LOST = 1000
 LEFT_OUT = "dledger-", "brokerIdentity", EPOCHS
 """The beginnings of names of what a plain store does not have."""
@@ -73,7 +71,7 @@ def plain_of(files: StoreFiles, settings: ReadSettings) -> Plain:
     framed = {each.base: each for each in files.segments if each.framing == DLEDGER}
     size, begin = segment_size(files), min(framed)
     old, sizes, damage, log_end = _records(files, settings, begin)
-    damage = damage.where(np.array([_after_unused(files, each.start, each.end) < each.end for each in damage], np.bool_))
+    damage = damage.where(np.array([unused_from(files, each.start, each.end).stop < each.end for each in damage], np.bool_))
     lost = np.array(list(_lost(files, old, sizes, begin, size)), np.int64).reshape(-1, 2)
     order = np.argsort(np.concatenate([old, lost[:, 0]]), kind="stable")
     all_sizes = np.concatenate([sizes, lost[:, 1]])[order]
@@ -126,25 +124,10 @@ def _lost(files: StoreFiles, old: Numbers, sizes: Numbers, begin: int, size: int
             raise refusal("segments", count=(stop - start) // size, most=_MOST_LOST)
         for base in range(start // size * size, stop, size):
             at, end = max(start, base), min(stop, base + size)
-            at = _after_unused(files, at, end)
+            at = unused_from(files, at, end).stop
             left = end - at - ENTRY_HEAD - (BLANK if end == base + size else 0)
             if left >= SMALLEST_RECORD:
                 yield at + ENTRY_HEAD, left
-
-
-def _after_unused(files: StoreFiles, at: int, stop: int) -> int:
-    """Where the blank of DLedger, and entries without a message, end that begin there."""
-    while at < stop:
-        begin = bytes_at(files, at, ENTRY_HEAD) or bytes_at(files, at, BLANK)
-        if len(begin) < BLANK:
-            return at
-        magic, size = read_pair(begin)
-        is_blank = magic == MAGIC_ENTRY_BLANK and size == stop - at
-        is_entry = magic in _OF_DLEDGER and len(begin) == ENTRY_HEAD <= size <= stop - at
-        if not is_blank and not (is_entry and int.from_bytes(begin[24:32]) == at):
-            return at
-        at += size
-    return at
 
 
 def write_timers(plain: Plain, folder: str) -> None:
