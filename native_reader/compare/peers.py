@@ -38,9 +38,9 @@ COLUMNS = (
 
 
 class Entries(NamedTuple):
-    """The whole entries of a log, in order. `checksum`: of all bytes of each."""
+    """The whole entries of a log, in order. `number`: their index; `checksum`: of all bytes of each."""
 
-    index: Numbers
+    number: Numbers
     term: Numbers
     place: Numbers
     checksum: Numbers
@@ -74,26 +74,25 @@ class Peer:
     @property
     def rank(self) -> tuple[int, int, int]:
         """Raft's rule; of equal peers, the one that lacks least."""
-        return (
-            (int(self.entries.term[-1]), int(self.entries.index[-1]), len(self.entries.index)) if len(self.entries.index) else (-1, -1, 0)
-        )
+        count = len(self.entries.number)
+        return (int(self.entries.term[-1]), int(self.entries.number[-1]), count) if count else (-1, -1, 0)
 
     @property
     def missing(self) -> int:
         """How many entries between its first and its last are not whole."""
-        index = self.entries.index
+        index = self.entries.number
         return int(index[-1] - index[0]) + 1 - len(index) if len(index) else 0
 
     @property
     def lost_end(self) -> bool:
         """Whether its log ends before the last entry that its checkpoint names."""
-        return self.written is not None and self.written > (int(self.entries.index[-1]) if len(self.entries.index) else -1)
+        return self.written is not None and self.written > (int(self.entries.number[-1]) if len(self.entries.number) else -1)
 
 
 class Difference(NamedTuple):
-    """Where a peer first differs from the one to take: index, its term there, and the other's. `same_term`: only the bytes differ."""
+    """Where a peer first differs from the one to take: the index of the entry, its term, and that in the other."""
 
-    index: int
+    number: int
     term: int
     other_term: int
 
@@ -120,7 +119,7 @@ class Peers:
     def chosen(self) -> Peer | None:
         """The peer to take; None if none has a whole entry."""
         best = max(self.peers, key=lambda peer: peer.rank)
-        return best if len(best.entries.index) else None
+        return best if len(best.entries.number) else None
 
     def difference(self, peer: Peer) -> Difference | None:
         """The first entry that is another one in the peer to take; None if there is none."""
@@ -131,23 +130,23 @@ class Peers:
         if not len(differs):
             return None
         at = int(differs[0])
-        return Difference(int(one.index[at]), int(one.term[at]), int(other.term[at]))
+        return Difference(int(one.number[at]), int(one.term[at]), int(other.term[at]))
 
     @property
     def is_clean(self) -> bool:
         """Whether all have the same whole entries, and nothing is damaged."""
         first = self.peers[0].entries
-        same = all(len(each.entries.index) == len(first.index) and (each.entries.checksum == first.checksum).all() for each in self.peers)
-        return same and len(first.index) > 0 and not any(_is_hurt(peer) for peer in self.peers)
+        same = all(len(each.entries.number) == len(first.number) and (each.entries.checksum == first.checksum).all() for each in self.peers)
+        return same and len(first.number) > 0 and not any(_is_hurt(peer) for peer in self.peers)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """What each has, with the names of COLUMNS."""
         for peer in self.peers:
-            index, difference = peer.entries.index, self.difference(peer)
+            index, difference = peer.entries.number, self.difference(peer)
             first, last = (int(index[0]), int(index[-1])) if len(index) else (None, None)
             values = (
                 *(peer.name, peer.files.uri, first, last, int(peer.entries.term[-1]) if len(index) else None, peer.committed, peer.end),
-                *(len(index), peer.missing, len(peer.damage), None if difference is None else difference.index),
+                *(len(index), peer.missing, len(peer.damage), None if difference is None else difference.number),
             )
             yield dict(zip(COLUMNS, values, strict=True))
 
@@ -167,9 +166,9 @@ class Peers:
             yield Said("peers all empty")
         else:
             for peer in self.peers:
-                if peer is not chosen and len(peer.entries.index):
+                if peer is not chosen and len(peer.entries.number):
                     yield self._compared(peer, chosen)
-            term, index = int(chosen.entries.term[-1]), int(chosen.entries.index[-1])
+            term, index = int(chosen.entries.term[-1]), int(chosen.entries.number[-1])
             yield say("peer to take", name=chosen.name, term=term, index=index)
             yield from self._elsewhere(chosen)
         yield Said("peers stay")
@@ -178,22 +177,22 @@ class Peers:
         """How a peer differs from the one to take."""
         names = {"name": peer.name, "chosen": chosen.name}
         one, _ = shared(peer.entries, chosen.entries)
-        if not len(one.index):
+        if not len(one.number):
             return say("peers share nothing", **names)
         if (difference := self.difference(peer)) is not None:
             if difference.same_term:
-                return say("peers contradict", **names, index=difference.index, term=difference.term)
-            after = int((peer.entries.index >= difference.index).sum())
+                return say("peers contradict", **names, index=difference.number, term=difference.term)
+            after = int((peer.entries.number >= difference.number).sum())
             terms = {"term": difference.term, "other": difference.other_term}
-            return say("peers part", **names, index=difference.index, count=after, **terms)
-        last, own = int(chosen.entries.index[-1]), int(peer.entries.index[-1])
+            return say("peers part", **names, index=difference.number, count=after, **terms)
+        last, own = int(chosen.entries.number[-1]), int(peer.entries.number[-1])
         if last > own:
             return say("peer lags", **names, index=own, count=last - own)
         return say("peer is same", **names)
 
     def _elsewhere(self, chosen: Peer) -> Iterator[Said]:
         """Which entries that the peer to take lacks are in others, between equal ones."""
-        index = chosen.entries.index
+        index = chosen.entries.number
         lacking = np.setdiff1d(np.arange(index[0], index[-1] + 1), index, assume_unique=True) if chosen.missing else np.empty(0, np.int64)
         if not len(lacking):
             return
@@ -201,8 +200,8 @@ class Peers:
             if peer is chosen:
                 continue
             difference = self.difference(peer)
-            agreed = peer.entries.index < (np.iinfo(np.int64).max if difference is None else difference.index)
-            found = int(np.isin(lacking, peer.entries.index[agreed]).sum())
+            agreed = peer.entries.number < (np.iinfo(np.int64).max if difference is None else difference.number)
+            found = int(np.isin(lacking, peer.entries.number[agreed]).sum())
             yield say("peer has lacking", name=peer.name, chosen=chosen.name, count=found, lacking=len(lacking))
 
 
@@ -216,7 +215,7 @@ def peers_of(stores: Sequence[StoreFiles], *, jobs: int = 1, progress: Watch = F
 
 def shared(one: Entries, other: Entries) -> tuple[Entries, Entries]:
     """The entries with an index that both have."""
-    _, rows, others = np.intersect1d(one.index, other.index, assume_unique=True, return_indices=True)
+    _, rows, others = np.intersect1d(one.number, other.number, assume_unique=True, return_indices=True)
     return one.where(rows), other.where(others)
 
 
@@ -226,7 +225,7 @@ def _is_hurt(peer: Peer) -> bool:
 
 def _about(peer: Peer) -> Iterator[Said]:
     """What a peer has, and what of it is not whole."""
-    index = peer.entries.index
+    index = peer.entries.number
     if not len(index):
         yield say("peer is empty", name=peer.name, store=peer.files.uri)
     else:
@@ -291,7 +290,7 @@ def _entries(files: StoreFiles, starts: Numbers, sizes: Numbers) -> Entries:
         checksums.append(np.array(sums, np.int64))
     head = np.concatenate(heads)
     found = Entries(head["index"].astype(np.int64), head["term"].astype(np.int64), starts, np.concatenate(checksums))
-    return found.where(_follows(found.index, rises=True) & _follows(found.term, rises=False))
+    return found.where(_follows(found.number, rises=True) & _follows(found.term, rises=False))
 
 
 def _follows(numbers: Numbers, *, rises: bool) -> NDArray[np.bool_]:

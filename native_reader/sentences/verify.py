@@ -189,8 +189,8 @@ DIFF = {
         "{name}：其 checkpoint 未把最后 {count:,} 个条目记为已提交：它们可能不在多数节点上，生产者可能收到了错误",
     ),
     "peer is damaged": (
-        "{name} is damaged: {ranges:,} {ranges:range|ranges} of its log, and {entries:,} {entries:entry is|entries are} missing between its "
-        "first and its last",
+        "{name} is damaged: {ranges:,} {ranges:range|ranges} of its log, and {entries:,} {entries:entry is|entries are} missing between "
+        "its first and its last",
         "{name} 有损坏：日志中有 {ranges:,} 处，首末条目之间缺少 {entries:,} 个条目",
     ),
     "peer damaged first": (
@@ -206,8 +206,8 @@ DIFF = {
         "{name} 和 {chosen} 没有序号相同的条目：其中一个从另一个的末尾之后开始，或它们属于两个组",
     ),
     "peers contradict": (
-        "entry {index:,} of term {term:,} has other bytes in {name} than in {chosen}: one of the two was changed on its disk, or they are of "
-        "two groups. Look at both before you take one",
+        "entry {index:,} of term {term:,} has other bytes in {name} than in {chosen}: one of the two was changed on its disk, or they are "
+        "of two groups. Look at both before you take one",
         "term {term:,} 的条目 {index:,} 在 {name} 和 {chosen} 中字节不同：其中一个在磁盘上被改动过，或它们属于两个组。选用之前请检查两者",
     ),
     "peers part": (

@@ -72,7 +72,7 @@ class Case(NamedTuple):
     make: Callable[[Path], list[Path]]
     chosen: str | None
     said: set[str]
-    first_differences: list[int | None] = []
+    first_differences: Sequence[int | None] = ()
 
 
 def _peers(folder: Path, *terms: Terms, **more: int) -> list[Path]:
@@ -152,7 +152,7 @@ def test_which_peer_to_take(tmp_path: Path, name: str) -> None:
     always = {"peers stay"} | ({"peer has"} if case.chosen else set()) | ({"peer to take"} if case.chosen else set())
     assert {each.kind for each in found.said()} == case.said | always
     assert (None if found.chosen is None else found.chosen.name) == case.chosen
-    assert [row["first_difference"] for row in found.rows()] == (case.first_differences or [None] * len(stores))
+    assert [row["first_difference"] for row in found.rows()] == list(case.first_differences or [None] * len(stores))
     assert found.is_clean == (name in ("equal", "not all is committed"))
 
 
