@@ -83,7 +83,7 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     yield old if alone.is_whole else _warning(old)
     yield from _of_others(done)
     if plan.plain is not None and plan.plain.damage:
-        yield _warning(say("peer is damaged", ranges=len(plan.plain.damage)))
+        yield _warning(say("dledger is damaged", ranges=len(plan.plain.damage)))
     if plan.assumes_queue_size:
         yield _warning(say("assumed size", size=plan.queue_file_bytes))
     if any(doubt.is_kept for doubt in plan.doubts.values()):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import NamedTuple
 
+import numpy as np
+
 from native_reader.layout.begin import read_pair
-from native_reader.layout.record import BLANK_HEAD, ENTRY_HEAD, MAGIC_ENTRY_BLANK
+from native_reader.layout.record import BLANK_HEAD, ENTRY, ENTRY_HEAD, MAGIC_ENTRY_BLANK
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 
 _OF_DLEDGER = 2, 3
 """The magics of entries without a message: NOOP and CONFIG_CHANGE."""
-_POSITION = slice(24, 32)
 
 
 class Unused(NamedTuple):
@@ -30,7 +31,9 @@ def unused_from(files: StoreFiles, at: int, stop: int) -> Unused:
         if len(begin) < BLANK_HEAD:
             break
         magic, size = read_pair(begin)
-        is_own = magic in _OF_DLEDGER and len(begin) == ENTRY_HEAD <= size <= stop - at and int.from_bytes(begin[_POSITION]) == at
+        is_own = (
+            magic in _OF_DLEDGER and len(begin) == ENTRY_HEAD <= size <= stop - at and int(np.frombuffer(begin, ENTRY)["position"][0]) == at
+        )
         if is_own:
             entries.append((at, size))
         elif magic != MAGIC_ENTRY_BLANK or size != stop - at:

@@ -16,7 +16,7 @@ from pyarrow import csv
 
 from native_reader.layout.arrays import is_among
 from native_reader.layout.index_entry import INDEX_ENTRY, slots_at
-from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY
+from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY, STORED_OFFSET
 from native_reader.layout.record import ENTRY_HEAD, SMALLEST_RECORD, Numbers
 from native_reader.log.recovery import EPOCHS
 from native_reader.records.damages import Damages
@@ -157,7 +157,7 @@ def write_ids(plain: Plain, new: StoreFiles, path: str, placeholders: Numbers, *
 
 def _with_place(ids: pa.StringArray, places: Numbers) -> pa.StringArray:
     """The ids with these places, which are their last 16 digits."""
-    content = np.ascontiguousarray(places.astype(">i8")).view(np.uint8).reshape(-1, 8)
+    content = np.ascontiguousarray(places.astype(STORED_OFFSET)).view(np.uint8).reshape(-1, 8)
     digits = np.stack([_DIGITS[content >> 4], _DIGITS[content & 15]], axis=2).reshape(-1, _ID_DIGITS)
     ends = pa.array(np.ascontiguousarray(digits).view(f"S{_ID_DIGITS}").reshape(-1), pa.string())
     return pc.binary_join_element_wise(pc.utf8_slice_codeunits(ids, 0, -_ID_DIGITS), ends, "")

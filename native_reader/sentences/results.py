@@ -67,7 +67,7 @@ RESULTS = {
         "places in the log and offsetMsgIds are new: {file} has the old and the new ones",
         "日志中的位置和 offsetMsgId 都是新的：{file} 列出新旧对照",
     ),
-    "peer is damaged": (
+    "dledger is damaged": (
         "{ranges:,} {ranges:range|ranges} of the DLedger log {ranges:is|are} damaged. Compare the peers with `rmqstore diff` before you "
         "use this store",
         "DLedger 日志有 {ranges:,} 处损坏。使用本存储之前，请用 `rmqstore diff` 比较各节点",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.layout.queue_entry import STORED_OFFSET
 from native_reader.layout.record import Numbers, put_physical_offsets
 from native_reader.storage.filled import MadeStorage
 from native_reader.storage.protocol import DirEntry, StoredFile, mount, register, storage_of
@@ -189,9 +190,9 @@ class EntriesFile(StoredFile):
         return got
 
     def _translate(self, fields: NDArray[np.uint8]) -> None:
-        old = np.ascontiguousarray(fields).view(">i8").reshape(-1).astype(np.int64)
+        old = np.ascontiguousarray(fields).view(STORED_OFFSET).reshape(-1).astype(np.int64)
         rows = np.flatnonzero(old >= max(1, self._places.begin))
-        fields[rows] = self._places.new_of(old[rows]).astype(">i8").view(np.uint8).reshape(-1, 8)
+        fields[rows] = self._places.new_of(old[rows]).astype(STORED_OFFSET).view(np.uint8).reshape(-1, 8)
 
     def close(self) -> None:
         self._own.close()

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from consumed import SETTINGS, assert_consumed, assert_goes_on, configuration, errors, started
 from make_stores import DLEDGER
 from rocketmq import OP_BATCHES, Java, running
 from served import Survivors
-from test_repaired_stores import SETTINGS, assert_consumed, assert_goes_on, configuration, errors, started
 
 import native_reader as nr
 
