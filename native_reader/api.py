@@ -800,6 +800,18 @@ def peers(*stores: Store | LocalPath, jobs: int = 1, progress: Watch = False) ->
     Raises:
         OptionError: A store is not one of a DLedger peer, or there are fewer than two.
         PathError: There is no store at a path.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from native_reader.testing import CommitLog, Message
+        >>> for name, count in (("n0", 5), ("n1", 8)):
+        ...     log, data = CommitLog(4096, framing="dledger"), Path(name, "dledger-n0", "data")
+        ...     data.mkdir(parents=True)
+        ...     placed = [log.append(Message(topic="orders", body=b"paid", queue_offset=number)) for number in range(count)]
+        ...     written = [data.joinpath(file).write_bytes(content) for file, content in log.files().items()]
+        >>> found = rmqstore.peers("n0", "n1")
+        >>> found.chosen.name, found.is_clean
+        ('b', False)
     """
     from native_reader.compare.peers import peers_of
 

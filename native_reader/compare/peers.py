@@ -107,10 +107,17 @@ class Peers:
     """The comparison of DLedger peers.
 
     Examples:
-        >>> found = rmqstore.peers("n0", "n1", "n2")  # doctest: +SKIP
-        >>> print(*found.lines(), sep="\\n")  # doctest: +SKIP
-        a: file://.../n0, entries 0 to 448, last term 0
-        ...
+        >>> from pathlib import Path
+        >>> from native_reader.testing import CommitLog, Message
+        >>> for name, count in (("p0", 5), ("p1", 8)):
+        ...     log, data = CommitLog(4096, framing="dledger"), Path(name, "dledger-n0", "data")
+        ...     data.mkdir(parents=True)
+        ...     placed = [log.append(Message(topic="orders", body=b"paid", queue_offset=number)) for number in range(count)]
+        ...     written = [data.joinpath(file).write_bytes(content) for file, content in log.files().items()]
+        >>> print(*list(rmqstore.peers("p0", "p1").lines())[-3:], sep="\\n")
+        a is as b up to entry 4, and lacks 3 entries after it
+        take b: it has the highest last term, 1, and of the peers with it the highest last index, 7 (Raft's rule)
+        do not remove the files of any peer: rename its folder, and keep it until a broker serves what you need
     """
 
     peers: Sequence[Peer]
@@ -122,7 +129,14 @@ class Peers:
         return best if len(best.entries.number) else None
 
     def difference(self, peer: Peer) -> Difference | None:
-        """The first entry that is another one in the peer to take; None if there is none."""
+        """Find the first entry that is another one in the peer to take.
+
+        Args:
+            peer: One of the peers.
+
+        Returns:
+            The entry; None if there is none.
+        """
         if (chosen := self.chosen) is None or peer is chosen:
             return None
         one, other = shared(peer.entries, chosen.entries)
