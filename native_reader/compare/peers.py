@@ -21,7 +21,7 @@ from native_reader.layout.record import ENTRY, ENTRY_HEAD, Mask, Numbers
 from native_reader.lazy import Scan
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.plan.ways import SCAN
-from native_reader.records.damages import FROM_PROPERTIES, Damages
+from native_reader.records.damages import FROM_PROPERTIES, NO_DAMAGE, Damages
 from native_reader.records.entries import unused_from
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, say
@@ -221,8 +221,9 @@ class Peers:
 
 def peers_of(stores: Sequence[StoreFiles], *, jobs: int = 1, progress: Watch = False) -> Peers:
     """Read the logs of these stores, one after another."""
-    for store in stores:
-        if not any(each.framing == DLEDGER for each in store.segments):
+    framed = [not store.segments or any(each.framing == DLEDGER for each in store.segments) for store in stores]
+    for store, is_peer in zip(stores, framed, strict=True):
+        if not is_peer:
             raise OptionError(f"{store.uri} is not the store of a DLedger peer. Compare it with one other store: rmqstore diff A B")
     return Peers([_peer(chr(ord("a") + number), store, jobs, progress) for number, store in enumerate(stores)])
 
@@ -257,6 +258,8 @@ def _about(peer: Peer) -> Iterator[Said]:
 
 
 def _peer(name: str, files: StoreFiles, jobs: int, progress: Watch) -> Peer:
+    if not files.segments:
+        return Peer(name, files, Entries._make(np.empty(0, np.int64) for _ in Entries._fields), NO_DAMAGE, 0, None, None)
     scan = Scan((files,), MessageOptions(columns=list(_PLACES), access=SCAN, verify_crc=True, **LENIENT))
     run = scan.run(jobs, progress)
     batches = [[batch.column(number).to_numpy(zero_copy_only=False) for number in (0, 1)] for batch in run]

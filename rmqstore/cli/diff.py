@@ -65,7 +65,7 @@ def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool, lang: str) 
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings_in(lang) as warned:
         stores, values = [replace(asked, paths=(path,)).open() for path in asked.paths], asked.values()
-        if len(stores) > _LEAST or not (by or each or heads or values or any(map(_has_plain_log, stores))):
+        if len(stores) > _LEAST or (_are_peers(stores) and not (by or each or heads or values)):
             return _print_peers(output, asked, stores, lang)
         found = native_reader.diff(*stores, heads=heads, **values)
         batches = found.to_batches(asked.jobs, bar(*(() if heads else ("checking a", "checking b")), "comparing", "listing"))
@@ -79,9 +79,10 @@ def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool, lang: str) 
     return CLEAN if found.is_clean and not warned.has_loss else FOUND
 
 
-def _has_plain_log(store: Store) -> bool:
-    """Whether a store is not one of a DLedger peer."""
-    return not any(segment.framing == "dledger" for files in store.stores for segment in files.segments)
+def _are_peers(stores: list[Store]) -> bool:
+    """Whether all are stores of DLedger peers. That of one can be empty."""
+    framings = [{segment.framing for files in store.stores for segment in files.segments} for store in stores]
+    return any(framings) and all(not each or "dledger" in each for each in framings)
 
 
 def _print_peers(output: Output, asked: Asked, stores: list[Store], language: str) -> int:

@@ -105,6 +105,11 @@ def _expired(folder: Path) -> list[Path]:
     return [one, other]
 
 
+def _without_files(folder: Path) -> Path:
+    (folder / "dledger-n1" / "data").mkdir(parents=True)
+    return folder
+
+
 CASES = {
     "equal": Case(lambda folder: _peers(folder, [1] * 20, [1] * 20, [1] * 20), "a", {"peer is same"}),
     "one lags": Case(lambda folder: _peers(folder, [1] * 20, [1] * 30, [1] * 30), "b", {"peer lags", "peer is same"}),
@@ -131,6 +136,7 @@ CASES = {
         {"peer is damaged", "peer damaged first", "peer is same", "peer has lacking"},
     ),
     "one is empty": Case(lambda folder: [*_peers(folder, [1] * 20), peer(folder / "empty", [], committed=-1)], "a", {"peer is empty"}),
+    "one has no files": Case(lambda folder: [*_peers(folder, [1] * 20), _without_files(folder / "empty")], "a", {"peer is empty"}),
     "all are empty": Case(lambda folder: _peers(folder, [], [], committed=-1), None, {"peer is empty", "peers all empty"}),
     "other bytes in one term": Case(_other_bytes, "a", {"peers contradict"}, [None, 7]),
     "one lost its end": Case(_lost_end, "a", {"peer lost its end", "peer lags"}),
