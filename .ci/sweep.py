@@ -56,7 +56,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "tests/brokers/test_versions.py",
         "tests/brokers/test_whole_brokers.py",
     ),
-    "repaired": ("tests/brokers/test_repaired_stores.py", "tests/brokers/test_repaired_databases.py"),
+    "repaired": tuple(f"tests/brokers/test_{name}.py" for name in ("plain_stores", "repaired_databases", "repaired_stores")),
     "repairs": ("tests/repair",),
     "followed": ("tests/brokers/test_lake.py", "tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py"),
     "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "damage", "recipes", "s3", "stream")),

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from native_reader.api import Store, diff, open
+from native_reader.api import Store, diff, open, peers
 from native_reader.errors import (
     DataLoss,
     ExportError,
@@ -26,7 +26,7 @@ from native_reader.scan.run import Run
 
 if TYPE_CHECKING:
     from native_reader.arrivals import Arrivals
-    from native_reader.compare import Diff
+    from native_reader.compare import Diff, Peers
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
     from native_reader.lazy import Verification
@@ -48,6 +48,7 @@ __all__ = [
     "Lost",
     "OptionError",
     "PathError",
+    "Peers",
     "PredicateError",
     "Progress",
     "RepairError",
@@ -67,6 +68,7 @@ __all__ = [
     "diff",
     "kernel_info",
     "open",
+    "peers",
 ]
 
 
@@ -81,6 +83,10 @@ def __getattr__(name: str) -> Any:
             from native_reader.compare import Diff
 
             return Diff
+        case "Peers":
+            from native_reader.compare import Peers
+
+            return Peers
         case "Diagnosis":
             from native_reader.doctor import Diagnosis
 

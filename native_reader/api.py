@@ -42,7 +42,7 @@ from native_reader.text import names_of
 # Not every program needs these, and they would make its start slower.
 if TYPE_CHECKING:
     from native_reader.arrivals import Arrivals
-    from native_reader.compare import Diff
+    from native_reader.compare import Diff, Peers
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
     from native_reader.lazy import Verification
@@ -495,6 +495,7 @@ class Store:
         keep_doubtful: bool = False,
         single: bool = False,
         link: bool = False,
+        plain: bool = False,
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
@@ -517,6 +518,8 @@ class Store:
             single: Also repair the store of a broker with a controller. The new one is for a master without a controller and slaves.
             link: Make hard links to segments and queue files that nothing changes, apart from the last ones, to which a broker writes.
                 The new store shares them with the damaged one: what changes such a file of one store changes it in both.
+            plain: Of the store of a DLedger peer, make a plain one. Messages keep their queue offsets, keys and unique ids, and groups
+                their offsets. Their places in the log change, and so do the ids that brokers make of these (offsetMsgId).
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.
@@ -541,6 +544,7 @@ class Store:
         from native_reader.repair.repair import repair
 
         choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), flag("single", single), flag("link", link))
+        choices = choices._replace(plain=flag("plain", plain))
         settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         each = [other if isinstance(other, Store) else open(other) for other in others]
         settings = settings._replace(others=tuple(other._one("a source of what is lost") for other in each))
@@ -785,6 +789,42 @@ def diff(a: Store | LocalPath, b: Store | LocalPath, /, *, heads: bool = False, 
     return Diff([(each if isinstance(each, Store) else open(each))._one("a comparison") for each in (a, b)], checked, heads)
 
 
+def peers(*stores: Store | LocalPath, jobs: int = 1, progress: Watch = False) -> Peers:
+    """Compare the stores of DLedger peers: what each has, where they part, and which to take. The logs are read at once.
+
+    Args:
+        stores: The store of each peer, or what `open` takes.
+        jobs: How many parts of a log are read in parallel.
+        progress: As for `Scan.to_batches`; it begins again with each log.
+
+    Returns:
+        What was found, with `rows`, `lines`, `chosen` and `is_clean`.
+
+    Raises:
+        OptionError: A store is not one of a DLedger peer, or there are fewer than two.
+        PathError: There is no store at a path.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from native_reader.testing import CommitLog, Message
+        >>> for name, count in (("n0", 5), ("n1", 8)):
+        ...     log, data = CommitLog(4096, framing="dledger"), Path(name, "dledger-n0", "data")
+        ...     data.mkdir(parents=True)
+        ...     placed = [log.append(Message(topic="orders", body=b"paid", queue_offset=number)) for number in range(count)]
+        ...     written = [data.joinpath(file).write_bytes(content) for file, content in log.files().items()]
+        >>> found = rmqstore.peers("n0", "n1")
+        >>> found.chosen.name, found.is_clean
+        ('b', False)
+    """
+    from native_reader.compare.peers import peers_of
+
+    if len(stores) < _LEAST_PEERS:
+        raise OptionError("a comparison of peers needs two stores or more")
+    each = [(store if isinstance(store, Store) else open(store))._one("a comparison") for store in stores]
+    return peers_of(each, jobs=whole("jobs", jobs, 1, MOST_JOBS), progress=progress)
+
+
+_LEAST_PEERS = 2
 _OF_DIFF_ITSELF = ("columns", "mode", "column_name_of_corrupt_record", "fail_on_data_loss", "tail")
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Lost,
         OptionError,
         PathError,
+        Peers,
         PredicateError,
         Progress,
         Repaired,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         diff,
         kernel_info,
         open,
+        peers,
     )
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "Lost",
     "OptionError",
     "PathError",
+    "Peers",
     "PredicateError",
     "Progress",
     "RepairError",
@@ -72,6 +75,7 @@ __all__ = [
     "diff",
     "kernel_info",
     "open",
+    "peers",
 ]
 
 

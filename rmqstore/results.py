@@ -86,6 +86,8 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     yield from _of_others(done)
     for each in () if plan.database is None or plan.database.is_right else plan.database.said:
         yield _warning(each)
+    if plan.plain is not None and plan.plain.damage:
+        yield _warning(say("dledger is damaged", ranges=len(plan.plain.damage)))
     if plan.assumes_queue_size:
         yield _warning(say("assumed size", size=plan.queue_file_bytes))
     if any(doubt.is_kept for doubt in plan.doubts.values()):
@@ -97,6 +99,8 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     if done.page is None or done.start is None or done.account is None:
         yield Said("only planned")
         return
+    if (ids := done.ids) is not None:
+        yield say("ids changed", file=ids)
     yield say("in the filled store" if plan.placeholders else "in the new store", states=done.account.said)
     yield from _start(question("the new store"), done.start)
     served = "new store" if done.account.is_whole else "new store lacks"

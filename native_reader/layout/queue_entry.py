@@ -34,6 +34,8 @@ BATCH_ENTRY = np.dtype(
         ("reserved", ">i4"),
     ]
 )
+STORED_OFFSET = np.dtype(">i8")
+"""An offset of the log, as entries of queues, of the index and of timers have it, and ids in hexadecimal."""
 read_place = struct.Struct(">qi").unpack_from
 """Offset and size of the entry at the beginning of some bytes, of any kind."""
 PLACE_SIZE = 12

@@ -13,6 +13,10 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from native_reader.storage.filled import made_contents, uri_like
+from native_reader.storage.local import local_path
+from native_reader.storage.protocol import storage_of
+
 _AT_ONCE = 64 << 20
 _PIECE = 4 << 20
 _NOT_SUPPORTED = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
@@ -138,6 +142,15 @@ def put_zeros(file: int, start: int, stop: int) -> None:
     """Write zeros to positions `[start, stop)`."""
     for at in range(start, stop, len(_ZEROS)):
         put(file, at, memoryview(_ZEROS)[: stop - at])
+
+
+def write_made(uri: str, path: str) -> None:
+    """Write a file that is not written yet, with the time of the one that it is like."""
+    with storage_of(uri).open(uri) as made, changed(path, made.size()) as file:
+        for at, content in made_contents(uri, len(_ZEROS)):
+            put(file, at, content)
+    if (like := uri_like(uri)) is not None:
+        copy_time(local_path(like), path)
 
 
 def set_time(path: str, milliseconds: int) -> None:

@@ -71,7 +71,7 @@ def shape_of(files: StoreFiles, survey: Survey, log_end: int, named_end: int | N
     `named_end`: the end of the last record that queues name; None if a broker discarded what follows the log. `clears`: that
     does not stay.
     """
-    size = _segment_size(files)
+    size = segment_size(files)
     stop = max(-(-max(log_end, named_end or 0) // size) * size, files.segments[-1].base + size)
     sources = {each.base: each for each in files.segments}
     shape = LogShape(size, files.min_offset, stop, sources, (), has_junk=log_end > survey.end, clears=clears)
@@ -99,7 +99,7 @@ def _tail_of(holes: list[Hole], end: int) -> list[Hole]:
     return tail
 
 
-def _segment_size(files: StoreFiles) -> int:
+def segment_size(files: StoreFiles) -> int:
     """The size of all segments: how far apart they begin."""
     segments = files.segments
     largest = max(each.size for each in segments)
@@ -168,6 +168,10 @@ class Moved(NamedTuple):
         """The new offsets of records."""
         return self.new[np.searchsorted(self.old, old)]
 
+    def old_of(self, new: Numbers) -> Numbers:
+        """The old offsets of records."""
+        return self.old[np.searchsorted(self.new, new)]
+
     @property
     def records(self) -> tuple[Numbers, Numbers]:
         """The old and the new offsets of the records of the old log."""
@@ -184,11 +188,14 @@ class Moved(NamedTuple):
         return first, stop
 
 
-def appended(sizes: Numbers, segment: int) -> Numbers:
-    """Offsets of records that follow each other, as a broker appends them: a blank fits after the last one of each segment."""
+def appended(sizes: Numbers, segment: int, base: int) -> Numbers:
+    """Offsets of records that follow each other, as a broker appends them: a blank fits after the last one of each segment.
+
+    `base`: of the first segment.
+    """
     ends = np.cumsum(sizes)
     found = np.empty(len(sizes), np.int64)
-    first, base = 0, segment
+    first = 0
     while first < len(sizes):
         before = int(ends[first] - sizes[first])
         stop = int(np.searchsorted(ends, before + segment - BLANK, "right"))

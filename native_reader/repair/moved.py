@@ -37,7 +37,7 @@ def moved_plan(plan: RepairPlan) -> RepairPlan:
     order = np.argsort(old, kind="stable")
     all_sizes = np.concatenate([kept["size"].astype(np.int64), sizes])[order]
     number = np.concatenate([np.full(len(kept), -1), np.arange(len(placed))])[order]
-    moved = Moved(old[order], all_sizes, appended(all_sizes, plan.shape.size), number, plan.shape.sources, plan.shape.size)
+    moved = Moved(old[order], all_sizes, appended(all_sizes, plan.shape.size, plan.shape.size), number, plan.shape.sources, plan.shape.size)
     _move(plan, moved)
     placed = placed.copy()
     placed["offset"] = moved.new_of(placed["offset"])

@@ -85,10 +85,11 @@ class Needs:
 
 def needs_of(plan: RepairPlan, path: str, *, free: int, took: float | None) -> Needs:
     """What a repair to a folder needs. `took`: how many seconds the plan took, if it is to be made again."""
-    own = [local_path(uri) for each in plan.files.segments if (uri := own_uri(each.uri)) is not None]
+    files = plan.files if plan.plain is None else plan.plain.old
+    own = [local_path(uri) for each in files.segments if (uri := own_uri(each.uri)) is not None]
     log, copied, made = sum(map(disk.data_bytes, own)), plan.bytes_copied, plan.bytes_made
     linked, shares, is_beside = None, None, disk.is_beside(own[0], path)
-    if plan.moved is None:
+    if plan.moved is None and plan.plain is None:
         shares = disk.shares_blocks(own[0], path)
         if is_beside and not plan.choices.link:
             with_links = replace(plan, choices=plan.choices._replace(link=True))

@@ -17,6 +17,7 @@ from native_reader.log.recovery import is_controlled
 from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
 from native_reader.repair.databases import has_index
 from native_reader.repair.needs import Needs
+from native_reader.repair.plain import IDS
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.settings import NOT_MADE
 from native_reader.repair.unfinished import LOG
@@ -66,6 +67,10 @@ def facts_of(
         "queues": [*_lost_before(plan), *_lost_queues(plan)],
         "before_log": {"expired": plan.before_log(Mark.BEFORE_BEGIN), "lost": plan.before_log(Mark.REMOVED)},
         "assumed_queue_file_bytes": plan.queue_file_bytes if plan.assumes_queue_size else None,
+        "damage_of_peer": []
+        if plan.plain is None
+        else [{"start": each.start, "stop": each.end, "file": each.segment} for each in plan.plain.damage],
+        "ids": None if plan.plain is None else IDS,
         "choices": {name: value for name, value in plan.choices._asdict().items() if name != "topics"},
         "topics": list(plan.choices.topics) or None,
         "records_with_another_checksum": sorted(plan.corrected),
@@ -167,7 +172,7 @@ def page_of(
     """
     is_repair = plan.moved is None
     facts = facts_of(plan)
-    steps = [Said(each) for each in (_first(plan), *_elsewhere(plan), *_STEPS[is_repair])]
+    steps = [Said(each) for each in (_first(plan), *_elsewhere(plan), *_steps(plan))]
     sections = {
         **({} if plan.filled is None else {"from": _taken(plan)}),
         "queues": [*_not_served(plan, facts), *(paragraph("folder for teams") if has_lost else ())],
@@ -181,10 +186,10 @@ def page_of(
     return Document(
         Said("repair" if is_repair else "extract"),
         [
-            *paragraph("damaged store" if is_repair else "store", uri=plan.files.uri),
+            *paragraph("peer" if plan.plain else "damaged store" if is_repair else "store", uri=plan.files.uri),
             *paragraph("page planned" if path is None else "new store here"),
             *([] if needs is None else [Results(list(_needed(needs, plan)))]),
-            Results([*(_survived(plan) if is_repair else _copied(plan)), *_result(plan), *_of_new(plan, start, account)]),
+            Results([*(_survived(plan) if is_repair else _copied(plan)), *_of_peer(plan), *_result(plan), *_of_new(plan, start, account)]),
         ],
         [Section(Said(f"title {name}"), blocks) for name, blocks in sections.items()],
     )
@@ -207,8 +212,20 @@ def _needed(needs: Needs, plan: RepairPlan) -> Iterator[Result]:
 
 
 def _survived(plan: RepairPlan) -> Iterator[Result]:
-    yield result("survived", say("page survived", messages=plan.messages))
+    yield result("survived", say("page survived" if plan.plain is None else "page copied", messages=plan.messages))
+    if plan.plain is not None:
+        yield result("different", Said("different"))
     yield Result(question("the damaged store"), joined("start and", list(said_of(plan.start))))
+
+
+def _of_peer(plan: RepairPlan) -> Iterator[Result]:
+    """What is different from the store of a DLedger peer, and what of its log is damaged."""
+    if (plain := plan.plain) is None:
+        return
+    yield result("ids", say("new ids", file=IDS))
+    if damage := plain.damage:
+        size, file = size_of(int((damage.ends - damage.starts).sum())), damage[0].segment.rpartition("/")[2]
+        yield result("peer damaged", say("peer damaged", ranges=len(damage), size=size, file=file, offset=damage[0].start))
 
 
 def _of_new(plan: RepairPlan, start: Start | None, account: Account | None) -> Iterator[Result]:
@@ -362,16 +379,23 @@ def _first(plan: RepairPlan) -> str:
     """The first step before clients are reconnected."""
     if plan.moved is not None:
         return "step copy of extract"
+    if plan.plain is not None:
+        return "step copy of plain"
     return "step copy of single" if is_controlled(plan.files) else "step copy of repair"
 
 
 def _elsewhere(plan: RepairPlan) -> Iterator[str]:
     """What differs from the old configuration, which names other places for the log."""
-    if plan.moved is None and plan.log_directories != {f"{plan.files.uri}/{LOG}"}:
+    if plan.moved is None and plan.plain is None and plan.log_directories != {f"{plan.files.uri}/{LOG}"}:
         yield "step log"
 
 
 _SEEN = ("seen by new", "seen by old")
 """What consumers get in the place of a lost message."""
-_STEPS = {True: ("step old", "step look", "step go on", "step keep"), False: ("step look", "step go on")}
-"""What follows, by whether it is a repair."""
+
+
+def _steps(plan: RepairPlan) -> tuple[str, ...]:
+    """What follows the first steps."""
+    if plan.moved is not None:
+        return "step look", "step go on"
+    return "step old", "step look", "step go on", "step keep" if plan.plain is None else "step keep peers"

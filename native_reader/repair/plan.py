@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -38,6 +38,7 @@ from native_reader.repair.named import as_named, renamed_in
 from native_reader.repair.new_database import LEFT_OUT, NewDatabase, new_database
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.others import MOST_OFFSET, Filled, filled_from, without_foreign
+from native_reader.repair.plain import Plain, plain_of
 from native_reader.repair.records import CRCS, Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_foreign, refuse_kinds, refuse_topics
@@ -48,11 +49,11 @@ from native_reader.sides.index import index_files
 from native_reader.sides.queues import QueueFile
 from native_reader.start import Start, answer_for
 from native_reader.storage.filled import SCHEME as FILLED
-from native_reader.storage.filled import own_uri
+from native_reader.storage.filled import own_uri, uri_like
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.rocksdb import size_of_database
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import DLEDGER, StoreFiles
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ class RepairPlan:
     """If other stores help: in which states the messages are without them. `account` and `files` are of what all of them have."""
     filled: Filled | None = None
     """What comes from other stores."""
+    plain: Plain | None = None
+    """If the store is of a DLedger peer: how it becomes a plain one. `files`, and all places, are of that."""
     assumes_queue_size: bool = False
     """Whether nothing tells how large queue files are: they get the size of a default broker."""
     database: NewDatabase | None = None
@@ -182,7 +185,7 @@ class RepairPlan:
             or self.filled_bytes > 0
             or (self.filled is not None and bool(self.filled.taken))
             or not is_complete
-            or bool(self.shape.made or self.shape.has_junk or self.flaws)
+            or bool(self.shape.made or self.shape.has_junk or self.flaws or self.plain)
             or not (self.database is None or self.database.is_right)
         )
 
@@ -237,7 +240,7 @@ class RepairPlan:
 
         With old records after the log's end, it goes on before the last one.
         """
-        if not self.choices.link or self.moved is not None or self.has_stale:
+        if not self.choices.link or self.moved is not None or self.has_stale or own_uri(file.uri) != file.uri:
             return False
         end = file.base + file.units
         is_changed = (
@@ -269,8 +272,7 @@ class RepairPlan:
             if not self.links_file(queue, file)
         ]
         segments = [each.uri for base, each in self.shape.sources.items() if not self.links(base)]
-        own = (own_uri(uri) for uri in (*segments, *queues))
-        copied = sum(disk.data_bytes(local_path(uri)) for uri in own if uri is not None)
+        copied = _data_bytes((*segments, *queues))
         copied += size_of_database(self.database.uri) if self.database is not None and self.database.way != LEFT_OUT else 0
         return copied + (0 if self.moved is None else int(self.moved.sizes.sum()))
 
@@ -282,7 +284,7 @@ class RepairPlan:
         bases = {start // self.shape.size * self.shape.size for start, _, _ in taken}
         filled = {base for base in bases if base in self.shape.sources and self.shape.sources[base].uri.startswith(FILLED)}
         from_others = sum(stop - start for start, stop, _ in taken if start // self.shape.size * self.shape.size in filled)
-        of_index = sum(disk.data_bytes(local_path(file.uri)) for file in index_files(self.files.index))
+        of_index = _data_bytes(file.uri for file in index_files(self.files.index))
         return self.filled_bytes + from_others + entries * QUEUE_ENTRY.itemsize + of_index
 
     @property
@@ -310,6 +312,11 @@ class RepairPlan:
             yield NewQueue(*key, queue, np.concatenate([np.empty(0, WANTED), *queue.wanted]), entries, self.lost.ends[number])
 
 
+def _data_bytes(uris: Iterable[str]) -> int:
+    """How many bytes of files are not in holes; of a file that is not written yet, of the one that it is like."""
+    return sum(disk.data_bytes(local_path(like)) for uri in uris if (like := uri_like(uri)) is not None)
+
+
 def messages_of(account: Account, mark: Mark) -> int:
     """How many messages an account has with a mark."""
     table = account.table
@@ -319,10 +326,19 @@ def messages_of(account: Account, mark: Mark) -> int:
 def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = None) -> RepairPlan:
     """Read the store, and decide everything. `kept`: gets the keys of its records."""
     refuse_kinds(files, settings.choices)
+    if any(each.framing == DLEDGER for each in files.segments):
+        return _plan_of_plain(files, settings, kept)
     if settings.others:
         return _plan_with_others(files, settings, kept)
     refuse_foreign(files, settings.reserved_hours)
     return _planned(files, settings, kept)
+
+
+def _plan_of_plain(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:
+    """The plan for a DLedger store as a plain one."""
+    plain = plain_of(files, settings)
+    plan = _planned(plain.files, settings, kept)
+    return replace(plan, starting=_answering(files, plain.end, settings, plain.damage), plain=plain)
 
 
 def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:
@@ -473,6 +489,10 @@ def _starting(files: StoreFiles, survey: Survey, end: int, settings: ReadSetting
     if renamed_in(files):  # a broker goes by the names
         files, damage = as_named(files), None
         end = dict(settings.scan(files, ("physical_offset",)).plan().ends)[files.uri]
+    return _answering(files, end, settings, damage)
+
+
+def _answering(files: StoreFiles, end: int, settings: ReadSettings, damage: Damages | None) -> Future[Start]:
     thread = ThreadPoolExecutor(1)
     try:
         return thread.submit(answer_for, files, end, settings.reserved_hours, settings.max_read_rate, damage, checksums=damage is not None)

@@ -34,6 +34,8 @@ class Choices(NamedTuple):
     """Whether files that are as before, and that no broker writes to, are links to the old ones."""
     topics: tuple[str, ...] = ()
     """An extract has only these; a repair has all."""
+    plain: bool = False
+    """Whether the new store is a plain one, though the old one is that of a DLedger peer. An extract always is."""
 
 
 class ReadSettings(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from native_reader.broker.settings import Topics
 from native_reader.errors import RepairError, did_you_mean
@@ -32,8 +32,8 @@ _SAMPLED = 8
 _LOOKED_AT = 64 << 10
 
 
-def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
-    """Raise an error about a store that is not repaired."""
+def refuse_kinds(files: StoreFiles, choices: Choices, others: Sequence[StoreFiles] = ()) -> None:
+    """Raise an error about a store that is not repaired. `others`: those that may have what it lacks."""
     if not files.uri.startswith(_LOCAL) or any(not each.uri.startswith(_LOCAL) for each in files.segments if not each.is_packed):
         raise refusal("not local", store=files.uri)
     if files.uri.endswith(UNFINISHED):
@@ -42,8 +42,13 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
         raise refusal("in use", store=files.uri)
     if not files.segments:
         raise refusal("no record", store=files.uri)
-    if any(each.framing == DLEDGER for each in files.segments):
+    is_framed = any(each.framing == DLEDGER for each in files.segments)
+    if is_framed and not (choices.plain or choices.topics):
         raise refusal("dledger", store=files.uri)
+    if is_framed and others:
+        raise refusal("plain with others", store=files.uri)
+    if choices.plain and not is_framed:
+        raise refusal("plain already", store=files.uri)
     packed = [each.uri for each in files.segments if each.is_packed] + list(files.strays)
     if packed:
         name = packed[0].rpartition("/")[2]
@@ -51,7 +56,7 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
             raise refusal("packed cut", name=name, command=command)
         raise refusal("packed", name=packed[0], command=unpack_command(name) or rename_command(name))
     refuse_databases(files, choices.topics)
-    if is_controlled(files) and not (choices.single or choices.topics):
+    if is_controlled(files) and not (choices.single or choices.plain or choices.topics):
         raise refusal("controller", store=files.uri, name=EPOCHS)
     _refuse_parts(files)
     _refuse_property_crc(files)

@@ -27,6 +27,7 @@ from native_reader.repair.moved import moved_plan
 from native_reader.repair.named import rightly_named
 from native_reader.repair.needs import Needs, needs_of
 from native_reader.repair.page import facts_of, page_of
+from native_reader.repair.plain import IDS, write_ids
 from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
 from native_reader.repair.records import ReadSettings
@@ -80,6 +81,7 @@ class Repaired:
         is_served = self.account is None or self.account.is_whole
         return (
             self.plan.is_whole
+            and not (self.plan.plain and self.plan.plain.damage)
             and not self.plan.assumes_queue_size
             and is_served
             and (self.start is None or self.start.outcome in (YES, BUT))
@@ -89,6 +91,11 @@ class Repaired:
     def page(self) -> str | None:
         """The path of the page about what was lost and made; None if only the plan was made."""
         return None if self.path is None else disk.path_in(self.path, PAGES[self.plan.moved is not None][0])
+
+    @property
+    def ids(self) -> str | None:
+        """The path of the table of old and new places and offsetMsgIds; None if these stay, or only the plan was made."""
+        return None if self.path is None or self.plan.plain is None else disk.path_in(self.path, IDS)
 
     def lines(self, language: str = ENGLISH) -> Iterator[str]:
         """Write the page for people, line by line, as Markdown.
@@ -125,7 +132,7 @@ def repair(
     _refuse_contents(place, unfinished.path)
     if disk.names_in(unfinished.path) and disk.is_locked(unfinished.path):
         raise refusal("being written", path=unfinished.path)
-    refuse_kinds(files, settings.choices)  # before anything is written
+    refuse_kinds(files, settings.choices, settings.others)  # before anything is written
     if settings.choices.link:
         _refuse_links(files, unfinished.path)
     note = note_of(files, settings)
@@ -170,6 +177,9 @@ def _written(
             plan = planned.plan
             new = write_store(plan, unfinished.path, copies, kept, comparing, progress=settings.doing("copying").progress)
             warnings, account = prove(plan, new, unfinished.path, settings, comparing)
+            if plan.plain is not None:
+                ids = disk.path_in(unfinished.path, IDS)
+                write_ids(plan.plain, new, ids, plan.filling.placed["offset"], moved=plan.moved, settings=settings.doing("comparing"))
             start = answer_for(
                 new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True, counts=not account.is_whole
             )
@@ -208,7 +218,9 @@ def _write_lost(folder: Target, plan: RepairPlan, settings: ReadSettings) -> boo
 def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKeys, copies: Copies) -> Repaired:
     """The plan, while segments are copied. The disk must have room for it."""
     place = disk.real_path(path)
-    if not (settings.choices.topics or settings.others or settings.choices.link):  # else not all segments are copied as they are
+    if not (
+        settings.choices.topics or settings.others or settings.choices.link or settings.choices.plain
+    ):  # else not all segments are copied as they are
         copies.begin(files)
     plan = _plan(files, settings, kept)
     needs = needs_of(plan, place, free=disk.free_bytes(place) + copies.bytes(), took=None)

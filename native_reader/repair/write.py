@@ -23,6 +23,7 @@ from native_reader.repair.log_shape import Hole, Moved
 from native_reader.repair.moved import content_of_segment, write_settings
 from native_reader.repair.new_database import LEFT_OUT, NewDatabase
 from native_reader.repair.old_queues import WIDTH
+from native_reader.repair.plain import NOT_COPIED, TIMERS, write_timers
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.settings import copy_settings
 from native_reader.repair.survey import NewQueue
@@ -31,8 +32,7 @@ from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.sides.queues import QueueFile
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
-from native_reader.storage.filled import SCHEME as FILLED
-from native_reader.storage.filled import filled_contents, own_uri
+from native_reader.storage.filled import MadeStorage, made_contents, own_uri, uri_like
 from native_reader.storage.local import local_path
 from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
@@ -120,7 +120,9 @@ def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole
     if holes or base in plan.shape.made:
         _fill(plan, path, base, holes)
     _correct(plan, path, base)
-    if own is None:
+    if own is None and (like := None if source is None else uri_like(source.uri)) is not None:
+        disk.copy_time(local_path(like), path)
+    elif own is None:
         disk.set_time(path, holes[0].time if holes else plan.survey.first_time)
     comparing.begin(plan, base, path)
     return path
@@ -134,10 +136,10 @@ def _empty_holes(plan: RepairPlan, old: str, path: str, base: int, holes: list[H
 
 
 def _take(uri: str, path: str, size: int) -> None:
-    """Write what comes from other stores."""
-    if uri.startswith(FILLED):
+    """Write what comes from other stores, or from other places."""
+    if isinstance(storage_of(uri), MadeStorage):
         with disk.changed(path, size) as file:
-            for at, content in filled_contents(uri, _AT_ONCE):
+            for at, content in made_contents(uri, _AT_ONCE):
                 disk.put(file, at, content)
 
 
@@ -159,7 +161,8 @@ def _write_moved(plan: RepairPlan, moved: Moved, path: str, base: int) -> str:
     with disk.changed(path, plan.shape.size) as file:
         for offset, content in content_of_segment(plan, moved, base):
             disk.put(file, offset - base, content)
-    disk.copy_time(local_path(moved.source_of(moved.in_segment(base)[1] - 1).uri), path)
+    if (like := uri_like(moved.source_of(moved.in_segment(base)[1] - 1).uri)) is not None:
+        disk.copy_time(local_path(like), path)
     return path
 
 
@@ -192,7 +195,10 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
             if _is_left_out(plan, queue, old):
                 continue
             path = disk.path_in(place, f"{old.base * WIDTH:020d}")
-            (disk.link if plan.links_file(queue, old) else disk.copy)(local_path(old.uri), path)
+            if own_uri(old.uri) is None:
+                disk.write_made(old.uri, path)
+            else:
+                (disk.link if plan.links_file(queue, old) else disk.copy)(local_path(old.uri), path)
             if old.units < plan.units:
                 disk.resize(path, size)
         entries = np.concatenate([queue.wanted, queue.lost])
@@ -242,13 +248,17 @@ def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
 
 def _copy_rest(plan: RepairPlan, folder: str) -> None:
     """Copy the configuration, and files that are not read here."""
-    root = local_path(plan.files.uri)
-    logs = tuple(f"{local_path(each).removeprefix(f'{root}/')}/" for each in plan.log_directories)
+    root, but, logs = local_path(plan.files.uri), [*_MADE, EPOCHS], plan.log_directories
     if plan.database is not None:
         _copy_database(plan.files, plan.database, folder)
-    of_database = () if plan.database is None else (plan.database.name,)
-    for name, _ in disk.files_below(root, (*_MADE, EPOCHS, *of_database)):
-        if not name.startswith(logs):
+        but.append(plan.database.name)
+    if plan.plain is not None:
+        but += [TIMERS, *(name for name in disk.names_in(root) if name.startswith(NOT_COPIED))]
+        logs = plan.plain.directories
+        write_timers(plan.plain, folder)
+    places = tuple(f"{local_path(each).removeprefix(f'{root}/')}/" for each in logs)
+    for name, _ in disk.files_below(root, but):
+        if not name.startswith(places):
             disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
     if plan.files.config is not None:
         copy_settings(plan.files.config, disk.path_in(folder, CONFIG), plan.mended, plan.lost.queues)
@@ -279,7 +289,7 @@ def _write_index(plan: RepairPlan, segments: Iterator[Segment], folder: str, kep
         if kept.are_whole and plan.moved is None:
             return write_index_of(kept, segments, plan.shape.holes, end=plan.end, folder=folder, shape=plan.index)
         return write_index(segments, plan.end, folder, plan.index, with_tags=kept.with_tags)
-    if plan.files.index is not None:
+    if plan.files.index is not None and plan.plain is None:
         old = local_path(plan.files.index)
         for name, _ in disk.files_below(old):
             disk.copy(disk.path_in(old, name), disk.path_in(folder, name))

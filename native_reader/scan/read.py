@@ -46,6 +46,7 @@ from native_reader.scan.summary_rows import SummaryRows
 from native_reader.scan.tiered import OwnRows
 from native_reader.sentences import Said, say
 from native_reader.sides.queues import Directories
+from native_reader.storage.filled import own_uri
 from native_reader.storage.store import is_live
 from native_reader.storage.window import Memory, ReadRate, Window
 from native_reader.summary.pieces import Unfit
@@ -371,6 +372,8 @@ class Reading:
 def tell_again(report: Report) -> None:
     """Warn of what an earlier run skipped, as when it was read."""
     for segment, found in groupby(report.damage, lambda each: each.segment):
+        if own_uri(segment) is None:  # not written yet: what it is made of was told of
+            continue
         damages = list(found)
         _tell(damages[:_LOGGED])
         _tell_of_more(segment, len(damages))

@@ -41,8 +41,24 @@ REFUSALS = {
         "{store} 中没有 topic '{topic}'：`rmqstore ls` 会列出所有 topic。{near}",
     ),
     "refused dledger": (
-        "{store} has a DLedger log, whose entries are equal on all peers. Remove this peer's files; it then copies them from the others",
-        "{store} 是 DLedger 日志，其条目在所有节点上相同。请删除此节点的文件，它会从其他节点复制",
+        (
+            "{store} is of a DLedger peer, whose log must stay equal to those of the others. Compare the peers first: `rmqstore diff` says "
+            "which has the most. A peer gets its log again from the others if its folder is renamed (never delete it: it may be the only "
+            "whole one). To go on without DLedger, make a plain store of it: --plain, in Python plain=True"
+        ),
+        (
+            "{store} 属于 DLedger 节点，其日志必须与其他节点一致。请先比较各节点：`rmqstore diff` 会说明哪个最全。把该节点的目录改名后，"
+            "它会从其他节点重新取得日志（切勿删除：它可能是唯一完好的一份）。如要脱离 DLedger，可生成普通存储：--plain，"
+            "在 Python 中为 plain=True"
+        ),
+    ),
+    "refused plain already": (
+        "{store} is a plain store already: it has no DLedger log. Repair it without --plain, in Python without plain=True",
+        "{store} 已经是普通存储，没有 DLedger 日志。请不带 --plain（在 Python 中不带 plain=True）修复它",
+    ),
+    "refused plain with others": (
+        "{store} is of a DLedger peer: a plain store is made of one peer at a time. Leave --from out; `rmqstore diff` says which to take",
+        "{store} 属于 DLedger 节点：每次只能由一个节点生成普通存储。请去掉 --from；`rmqstore diff` 会说明应使用哪个节点",
     ),
     "refused controller": (
         "{store} has {name}: its broker runs in controller mode, and a repaired log would differ from those of its slaves. "

@@ -7,6 +7,7 @@ REPAIR = {
     "repair": ("Repair", "修复报告"),
     "extract": ("Extract", "提取报告"),
     "damaged store": ("The damaged store, which was only read: `{uri}`.", "损坏的存储（只读取，未改动）：`{uri}`。"),
+    "peer": ("The store of a DLedger peer, which was only read: `{uri}`.", "DLedger 节点的存储（只读取，未改动）：`{uri}`。"),
     "store": ("The store, which was only read: `{uri}`.", "原存储（只读取，未改动）：`{uri}`。"),
     "page planned": ("This is the plan. Nothing was written.", "这是计划，没有写入任何内容。"),
     "new store here": ("The new store is in the folder of this page.", "新的存储就在本页所在的目录中。"),
@@ -30,6 +31,23 @@ REPAIR = {
         (
             "每条消息在日志中的位置变了，broker 由位置生成的 ID（offsetMsgId）也随之改变：用旧 ID 查不到消息，或查到另一条消息。"
             "已提交的事务消息中记录的半消息位置仍是旧的，消费者不使用它。"
+        ),
+    ),
+    "result ids": ("Message ids:", "消息 ID："),
+    "new ids": (
+        "`{file}` has the old and the new place of each message, and both offsetMsgIds. Unique ids are as before.",
+        "`{file}` 列出每条消息的新旧位置和新旧 offsetMsgId。唯一 ID 不变。",
+    ),
+    "result peer damaged": ("Damaged in the DLedger log:", "DLedger 日志中的损坏："),
+    "peer damaged": (
+        (
+            "{ranges:,} {ranges:range|ranges}, {size}; the first in `{file}` at offset {offset:,}. Another peer may have these entries: "
+            "compare them with `rmqstore diff` before you use this store. All other offsets on this page are of the new log."
+        ),
+        (
+            "{ranges:,} 处，共 {size}；第一处在 `{file}` 的偏移量 {offset:,} 处。其他节点可能有这些条目："
+            "使用本存储之前，请用 `rmqstore diff` 比较各节点。"
+            "本页的其他偏移量都是新日志中的。"
         ),
     ),
     "result topics account": ("In the store, of these topics:", "原存储中，这些 topic："),
@@ -442,6 +460,20 @@ REPAIR = {
             "server。"
         ),
     ),
+    "step copy of plain": (
+        (
+            "Start a broker of the same version on a copy of this store (`cp -a`), with the configuration of the old one, but without "
+            "`enableDLegerCommitLog`, all settings that begin with `dLeger`, `preferredLeaderId` and `storePathDLedgerCommitLog`, and with "
+            "`brokerRole` and `brokerId` of a master. Give it the copy as `storePathRootDir`, another `listenPort`, and a name server of "
+            "its own as `namesrvAddr`: no client finds it. Change the version later."
+        ),
+        (
+            "在本存储的副本（`cp -a`）上启动一个相同版本的 broker，使用原来的配置，但去掉 `enableDLegerCommitLog`、"
+            "所有以 `dLeger` 开头的配置、`preferredLeaderId` 和 `storePathDLedgerCommitLog`，并设置 master 的 `brokerRole` 和 `brokerId`。"
+            "把 `storePathRootDir` 设为副本，换一个 `listenPort`，并把 `namesrvAddr` 设为单独为它启动的 name server：客户端找不到它。"
+            "以后再更换版本。"
+        ),
+    ),
     "step log": (
         "Leave `storePathCommitLog` out of that configuration: all of the new log is in `commitlog` of this store.",
         "从该配置中去掉 `storePathCommitLog`：新的日志全部在本存储的 `commitlog` 中。",
@@ -473,6 +505,13 @@ REPAIR = {
     "step go on": (
         "Start it on this store, then let consumers in, then producers.",
         "然后在本存储上启动 broker，先放行消费者，再放行生产者。",
+    ),
+    "step keep peers": (
+        (
+            "Keep the folders of all DLedger peers until then, and start none of these peers beside the new broker. Slaves copy the new "
+            "store from the start, into empty folders."
+        ),
+        "在此之前请保留所有 DLedger 节点的目录，且不要在新 broker 旁边启动这些节点。从节点会从头把新的存储复制到空目录中。",
     ),
     "step keep": (
         "Keep the damaged store until then. Slaves copy the new store from the start: empty their directories.",

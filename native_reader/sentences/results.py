@@ -67,6 +67,15 @@ RESULTS = {
         "{messages:,} {messages:message|messages} kept with a changed body and another checksum",
         "{messages:,} 条消息的消息体已改变，仍然保留，并改写了校验和",
     ),
+    "ids changed": (
+        "places in the log and offsetMsgIds are new: {file} has the old and the new ones",
+        "日志中的位置和 offsetMsgId 都是新的：{file} 列出新旧对照",
+    ),
+    "dledger is damaged": (
+        "{ranges:,} {ranges:range|ranges} of the DLedger log {ranges:is|are} damaged. Compare the peers with `rmqstore diff` before you "
+        "use this store",
+        "DLedger 日志有 {ranges:,} 处损坏。使用本存储之前，请用 `rmqstore diff` 比较各节点",
+    ),
     "assumed size": (
         "no consume queue shows how large its files are: they have {size:,} bytes, as those of a default broker. Check "
         "mappedFileSizeConsumeQueue of yours; if it differs, repair with its configuration",

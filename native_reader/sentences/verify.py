@@ -193,4 +193,60 @@ DIFF = {
     "only missing": ("missing in the other log", "在另一份日志中缺失"),
     "only changed": ("another record is there in the other log", "另一份日志的该处是另一条记录"),
     "only parted": ("stored after the logs parted", "在两份日志分开之后存储"),
+    "peer has": (
+        "{name}: {store}, entries {first:,} to {last:,}, last term {term:,}, the log ends at offset {end:,}",
+        "{name}：{store}，条目 {first:,} 至 {last:,}，最后的 term 为 {term:,}，日志结束于偏移量 {end:,}",
+    ),
+    "peer is empty": ("{name}: {store} has no whole entry", "{name}：{store} 没有完整的条目"),
+    "peer not committed": (
+        "{name}: its checkpoint does not count the last {count:,} {count:entry|entries} as committed: they may not be on most peers, and "
+        "producers may have got an error",
+        "{name}：其 checkpoint 未把最后 {count:,} 个条目记为已提交：它们可能不在多数节点上，生产者可能收到了错误",
+    ),
+    "peer is damaged": (
+        "{name} is damaged: {ranges:,} {ranges:range|ranges} of its log, and {entries:,} {entries:entry is|entries are} missing between "
+        "its first and its last",
+        "{name} 有损坏：日志中有 {ranges:,} 处，首末条目之间缺少 {entries:,} 个条目",
+    ),
+    "peer damaged first": (
+        "{name}: the first is in {file} at offset {offset:,}: {what}",
+        "{name}：第一处在 {file} 的偏移量 {offset:,} 处：{what}",
+    ),
+    "peer lost its end": (
+        "{name} lost its end: its checkpoint names entry {index:,}",
+        "{name} 丢失了末尾：其 checkpoint 提到条目 {index:,}",
+    ),
+    "peers share nothing": (
+        "{name} and {chosen} have no entry with the same index: one of them begins after the end of the other, or they are of two groups",
+        "{name} 和 {chosen} 没有序号相同的条目：其中一个从另一个的末尾之后开始，或它们属于两个组",
+    ),
+    "peers contradict": (
+        "entry {index:,} of term {term:,} has other bytes in {name} than in {chosen}: one of the two was changed on its disk, or they are "
+        "of two groups. Look at both before you take one",
+        "term {term:,} 的条目 {index:,} 在 {name} 和 {chosen} 中字节不同：其中一个在磁盘上被改动过，或它们属于两个组。选用之前请检查两者",
+    ),
+    "peers part": (
+        "{name} and {chosen} part at entry {index:,}: it is of term {term:,} in {name}, and of term {other:,} in {chosen}. DLedger would "
+        "discard {count:,} {count:entry|entries} of {name} from there on",
+        "{name} 和 {chosen} 从条目 {index:,} 起不同：它在 {name} 中属于 term {term:,}，在 {chosen} 中属于 term {other:,}。"
+        "DLedger 会丢弃 {name} 从那里起的 {count:,} 个条目",
+    ),
+    "peer lags": (
+        "{name} is as {chosen} up to entry {index:,}, and lacks {count:,} {count:entry|entries} after it",
+        "{name} 到条目 {index:,} 为止与 {chosen} 相同，缺少其后的 {count:,} 个条目",
+    ),
+    "peer is same": ("{name} has no other entry than {chosen}", "{name} 没有与 {chosen} 不同的条目"),
+    "peer to take": (
+        "take {name}: it has the highest last term, {term:,}, and of the peers with it the highest last index, {index:,} (Raft's rule)",
+        "请使用 {name}：其最后的 term 最高（{term:,}），且在 term 相同的节点中最后的序号最高（{index:,}）（Raft 的规则）",
+    ),
+    "peer has lacking": (
+        "of the {lacking:,} {lacking:entry|entries} that {chosen} lacks before its end, {name} has {count:,}",
+        "{chosen} 在其末尾之前缺少 {lacking:,} 个条目，{name} 有其中 {count:,} 个",
+    ),
+    "peers all empty": ("no peer has a whole entry: take none of them", "没有节点有完整的条目：请勿使用其中任何一个"),
+    "peers stay": (
+        "do not remove the files of any peer: rename its folder, and keep it until a broker serves what you need",
+        "请勿删除任何节点的文件：把目录改名，并保留到 broker 能提供所需消息为止",
+    ),
 }

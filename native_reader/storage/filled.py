@@ -5,6 +5,7 @@ Such a storage lives as long as the object, in one process. Nothing is written.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -90,7 +91,23 @@ class FilledFile(StoredFile):
         self._others = {}
 
 
-class FilledStorage(Storage):
+class MadeStorage(Storage):
+    """Files that are not written yet."""
+
+    @abstractmethod
+    def own(self, uri: str) -> str | None:
+        """The file with the own bytes of that one; None if it has none."""
+
+    def like(self, uri: str) -> str | None:
+        """A file whose time it has; None if it has no file's."""
+        return self.own(uri)
+
+    @abstractmethod
+    def contents(self, uri: str, most: int) -> Iterator[tuple[int, bytes]]:
+        """The bytes that are not its own, at most so many at once: position and content."""
+
+
+class FilledStorage(MadeStorage):
     """Files by name, each with the URI of its own bytes, if it has any, its ranges and its least size."""
 
     def __init__(self) -> None:
@@ -104,11 +121,9 @@ class FilledStorage(Storage):
         return uri
 
     def own(self, uri: str) -> str | None:
-        """The file with the own bytes."""
         return self._files[uri][0]
 
     def contents(self, uri: str, most: int) -> Iterator[tuple[int, bytes]]:
-        """The bytes of its ranges, at most so many at once: position and content."""
         rows = self._files[uri][1].rows
         is_first = np.append(True, rows["start"][1:] != rows["stop"][:-1])
         starts, stops = rows["start"][is_first], rows["stop"][np.append(is_first[1:], True)]
@@ -137,13 +152,19 @@ register(SCHEME, None)
 
 
 def own_uri(uri: str) -> str | None:
-    """The file with a file's own bytes: that file itself, unless it is filled; None if it has no own bytes."""
-    storage = storage_of(uri) if uri.startswith(f"{SCHEME}://") else None
-    return storage.own(uri) if isinstance(storage, FilledStorage) else uri
+    """The file with a file's own bytes: that file itself, if it is written; None if it has no own bytes."""
+    storage = storage_of(uri)
+    return storage.own(uri) if isinstance(storage, MadeStorage) else uri
 
 
-def filled_contents(uri: str, most: int) -> Iterator[tuple[int, bytes]]:
-    """The bytes that come from other files: position and content. None, unless the file is filled."""
-    storage = storage_of(uri) if uri.startswith(f"{SCHEME}://") else None
-    if isinstance(storage, FilledStorage):
+def uri_like(uri: str) -> str | None:
+    """The file whose time it has: that file itself, if it is written; None if it has no file's."""
+    storage = storage_of(uri)
+    return storage.like(uri) if isinstance(storage, MadeStorage) else uri
+
+
+def made_contents(uri: str, most: int) -> Iterator[tuple[int, bytes]]:
+    """The bytes that are not its own: position and content. None, if the file is written."""
+    storage = storage_of(uri)
+    if isinstance(storage, MadeStorage):
         yield from storage.contents(uri, most)

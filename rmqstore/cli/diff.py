@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from native_reader import Store
+
 HELP = """Compare two stores: what has one of them that the other lacks? For slaves, copies, backups and old masters. Kinds of differences:
 
 \b
@@ -26,6 +28,9 @@ HELP = """Compare two stores: what has one of them that the other lacks? For sla
   missing  the other log has no whole record there; or, between logs that share none, no message with that unique key
   changed  the other log has another record there, or another size or checksum
   parted   from after the point where the logs part, and the other log has no message with that unique key
+
+Two or more stores of DLedger peers are compared entry by entry: what each has, where they part, and which to take. With --by or --each,
+the messages of two are compared instead.
 
 Logs that share offsets are compared record by record: head, tags, unique key, and the body by its checksum. A body that is damaged is
 missing. Each store is also checked, and the states of its messages are counted: two stores can lack the same. --heads compares the
@@ -38,35 +43,58 @@ Examples:
   rmqstore diff /data/store s3://backup/store --by topic --by day
   rmqstore diff /data/master /data/slave --heads
   rmqstore diff /data/old-master /data/new-master --each --topic orders
+  rmqstore diff /n0/store /n1/store /n2/store
 """
 _BY = ("topic", "queue", "hour", "day")
 _KEYS = ("only_in", "difference")
 _STATES = ("state", "other_state")
+_LEAST = 2
 _MOST_GROUPS = 1_000_000
 
 
 @click.command(help=HELP, epilog=EPILOG)
-@click.option("--by", multiple=True, type=click.Choice(_BY), default=("topic",), help="Group by this.  [default: topic]")
+@click.option("--by", multiple=True, type=click.Choice(_BY), help="Group by this.  [default: topic]")
 @click.option("--each", is_flag=True, help="Print each message instead.")
 @click.option("--heads", is_flag=True, help="Compare only heads: bodies are not checked.")
-@takes((click.argument("paths", metavar="A B", nargs=-1, type=click.Path()),), FILTERS, SUMMARY, WHERE, LANGUAGE, AS_JSON, READING)
+@takes((click.argument("paths", metavar="A B...", nargs=-1, type=click.Path()),), FILTERS, SUMMARY, WHERE, LANGUAGE, AS_JSON, READING)
 def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool, lang: str) -> int:
-    if len(asked.paths) != 2:
+    if len(asked.paths) < _LEAST:
         raise click.UsageError("A comparison needs two stores: rmqstore diff A B.", click.get_current_context())
     import native_reader
 
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings_in(lang) as warned:
-        found = native_reader.diff(*(replace(asked, paths=(path,)).open() for path in asked.paths), heads=heads, **asked.values())
+        stores, values = [replace(asked, paths=(path,)).open() for path in asked.paths], asked.values()
+        if len(stores) > _LEAST or (_are_peers(stores) and not (by or each or heads or values)):
+            return _print_peers(output, asked, stores, lang)
+        found = native_reader.diff(*stores, heads=heads, **values)
         batches = found.to_batches(asked.jobs, bar(*(() if heads else ("checking a", "checking b")), "comparing", "listing"))
         if each:
             output.batches(found.schema, batches, less=("body_crc", "inner_index", "uniq_key", *(_STATES if heads else ())))
         else:
-            _print_groups(output, batches, tuple(dict.fromkeys(by)))
+            _print_groups(output, batches, tuple(dict.fromkeys(by or _BY[:1])))
         clear()
     for line in found.lines(lang):
         note(line)
     return CLEAN if found.is_clean and not warned.has_loss else FOUND
+
+
+def _are_peers(stores: list[Store]) -> bool:
+    """Whether all are stores of DLedger peers. That of one can be empty."""
+    framings = [{segment.framing for files in store.stores for segment in files.segments} for store in stores]
+    return any(framings) and all(not each or "dledger" in each for each in framings)
+
+
+def _print_peers(output: Output, asked: Asked, stores: list[Store], language: str) -> int:
+    import native_reader
+
+    found = native_reader.peers(*stores, jobs=asked.jobs, progress=bar("comparing", language=language))
+    clear()
+    rows = list(found.rows())
+    output.rows([*rows[0]], iter(rows), {name: NUMBER for name in rows[0] if name not in ("peer", "store")})
+    for line in found.lines(language):
+        note(line)
+    return CLEAN if found.is_clean else FOUND
 
 
 def _print_groups(output: Output, batches: Iterator[pa.RecordBatch], by: tuple[str, ...]) -> None:

@@ -62,6 +62,7 @@ CHOICES = (
             is_flag=True,
             help="Make hard links to segments and queue files that nothing changes, not copies. NEW then shares these files with STORE.",
         ),
+        click.option("--plain", is_flag=True, help="Of the store of a DLedger peer, make a plain one, for a broker without DLedger."),
     ),
     *(LANGUAGE, AS_JSON, READING, PLACES),
 )

@@ -21,7 +21,7 @@ from native_reader.repair import disk, survey
 
 REFUSED = {
     "5.5.0-compaction": "compaction is not repaired",
-    "5.5.0-dledger": "DLedger log, whose entries are equal on all peers",
+    "5.5.0-dledger": "is of a DLedger peer, whose log must stay equal to those of the others",
     "5.5.0-failover": "its broker runs in controller mode",
     "5.5.0-features": "batchconsumequeue is not repaired",
     "5.5.0-multipath": "has no commitlog directory",

@@ -1,0 +1,196 @@
+"""The logs of DLedger peers, side by side: what each has, where they part, and which to take."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from support.command_line import run
+from support.golden import unpack
+from support.own_stores import STORES
+
+import native_reader as nr
+from native_reader.errors import OptionError
+from native_reader.testing.records import DLEDGER_HEADER, Message, dledger_blank, encode, frame
+
+SIZE = 4096
+Terms = Sequence[int]
+
+
+def entry(index: int, term: int, at: int, text: bytes = b"paid") -> bytes:
+    record = encode(Message(topic="orders", queue_id=0, queue_offset=index, body=text * 9 + b"%d" % index), at + DLEDGER_HEADER)
+    return frame(record, at, index, term)
+
+
+def peer(folder: Path, terms: Terms, *, first: int = 0, base: int = 0, text: bytes = b"paid", committed: int | None = None) -> Path:
+    """A store with an entry of each of these terms."""
+    files, content, base_of = {}, b"", base
+    for index, term in enumerate(terms, first):
+        made = entry(index, term, base_of + len(content), text)
+        if len(content) + len(made) + 8 > SIZE:
+            files[base_of] = (content + dledger_blank(SIZE - len(content))).ljust(SIZE, b"\0")
+            base_of, content = base_of + SIZE, b""
+            made = entry(index, term, base_of, text)
+        content += made
+    files[base_of] = content.ljust(SIZE, b"\0")
+    data = folder / "dledger-n0" / "data"
+    data.mkdir(parents=True)
+    for each, written in files.items():
+        (data / f"{each:020}").write_bytes(written)
+    last = first + len(terms) - 1
+    (data.parent / "checkpoint").write_text(f"committedIndex={last if committed is None else committed}\nendIndex={last}\n")
+    return folder
+
+
+def patched(store: Path, at: int, content: bytes) -> Path:
+    path = store / "dledger-n0" / "data" / f"{at // SIZE * SIZE:020}"
+    whole = bytearray(path.read_bytes())
+    whole[at % SIZE : at % SIZE + len(content)] = content
+    path.write_bytes(whole)
+    return store
+
+
+def place_of(store: Path, index: int) -> int:
+    """Where an entry begins."""
+    for path in sorted((store / "dledger-n0" / "data").iterdir()):
+        content, at = path.read_bytes(), 0
+        while struct.unpack_from(">i", content, at)[0] == 1:
+            size, number = struct.unpack_from(">iq", content, at + 4)
+            if number == index:
+                return int(path.name) + at
+            at += size
+    raise AssertionError(index)
+
+
+class Case(NamedTuple):
+    """Peers, the one to take, and kinds of sentences about them."""
+
+    make: Callable[[Path], list[Path]]
+    chosen: str | None
+    said: set[str]
+    first_differences: Sequence[int | None] = ()
+
+
+def _peers(folder: Path, *terms: Terms, **more: int) -> list[Path]:
+    return [peer(folder / str(number), each, **more) for number, each in enumerate(terms)]
+
+
+def _damaged(folder: Path, which: Sequence[int], *terms: Terms, index: int = 5) -> list[Path]:
+    stores = _peers(folder, *terms)
+    for number in which:
+        patched(stores[number], place_of(stores[number], index), bytes(120))
+    return stores
+
+
+def _other_bytes(folder: Path) -> list[Path]:
+    one, other = _peers(folder, [0] * 20, [0] * 20)
+    at = place_of(other, 7)
+    return [one, patched(other, at, entry(7, 0, at, b"pXid"))]
+
+
+def _lost_end(folder: Path) -> list[Path]:
+    stores = _peers(folder, [1] * 20, [1] * 20)
+    at = place_of(stores[1], 15)
+    return [stores[0], patched(stores[1], at, bytes(SIZE - at % SIZE))]
+
+
+def _expired(folder: Path) -> list[Path]:
+    one = peer(folder / "0", [0] * 60)
+    other = shutil.copytree(one, folder / "1")
+    sorted((other / "dledger-n0" / "data").iterdir())[0].unlink()
+    return [one, other]
+
+
+def _without_files(folder: Path) -> Path:
+    (folder / "dledger-n1" / "data").mkdir(parents=True)
+    return folder
+
+
+CASES = {
+    "equal": Case(lambda folder: _peers(folder, [1] * 20, [1] * 20, [1] * 20), "a", {"peer is same"}),
+    "one lags": Case(lambda folder: _peers(folder, [1] * 20, [1] * 30, [1] * 30), "b", {"peer lags", "peer is same"}),
+    "a longer log of a lower term": Case(
+        lambda folder: _peers(folder, [1] * 40, [1] * 20 + [2] * 5, [1] * 20 + [2] * 5),
+        "b",
+        {"peers part", "peer is same"},
+        [20, None, None],
+    ),
+    "three logs that parted": Case(
+        lambda folder: _peers(folder, [1] * 10 + [2] * 9, [1] * 10 + [3] * 3, [1] * 12), "b", {"peers part"}, [10, None, 10]
+    ),
+    "one is damaged": Case(
+        lambda folder: _damaged(folder, [0], [1] * 20, [1] * 20), "b", {"peer is damaged", "peer damaged first", "peer is same"}
+    ),
+    "the longest is damaged": Case(
+        lambda folder: _damaged(folder, [0], [1] * 20, [1] * 15),
+        "a",
+        {"peer is damaged", "peer damaged first", "peer lags", "peer has lacking"},
+    ),
+    "all are damaged": Case(
+        lambda folder: _damaged(folder, [0, 1], [1] * 20, [1] * 20),
+        "a",
+        {"peer is damaged", "peer damaged first", "peer is same", "peer has lacking"},
+    ),
+    "one is empty": Case(lambda folder: [*_peers(folder, [1] * 20), peer(folder / "empty", [], committed=-1)], "a", {"peer is empty"}),
+    "one has no files": Case(lambda folder: [*_peers(folder, [1] * 20), _without_files(folder / "empty")], "a", {"peer is empty"}),
+    "all are empty": Case(lambda folder: _peers(folder, [], [], committed=-1), None, {"peer is empty", "peers all empty"}),
+    "other bytes in one term": Case(_other_bytes, "a", {"peers contradict"}, [None, 7]),
+    "one lost its end": Case(_lost_end, "a", {"peer lost its end", "peer lags"}),
+    "not all is committed": Case(
+        lambda folder: _peers(folder, [1] * 20, [1] * 20, committed=16), "a", {"peer not committed", "peer is same"}
+    ),
+    "one expired more": Case(_expired, "a", {"peer is same"}),
+    "two groups": Case(
+        lambda folder: [peer(folder / "0", [1] * 20), peer(folder / "1", [1] * 20, first=500, base=SIZE * 9)], "b", {"peers share nothing"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_which_peer_to_take(tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    stores = case.make(tmp_path)
+    found = nr.peers(*stores)
+    always = {"peers stay"} | ({"peer has"} if case.chosen else set()) | ({"peer to take"} if case.chosen else set())
+    assert {each.kind for each in found.said()} == case.said | always
+    assert (None if found.chosen is None else found.chosen.name) == case.chosen
+    assert [row["first_difference"] for row in found.rows()] == list(case.first_differences or [None] * len(stores))
+    assert found.is_clean == (name in ("equal", "not all is committed"))
+
+
+def test_what_another_peer_has_of_lost_entries_is_counted(tmp_path: Path) -> None:
+    found = nr.peers(*CASES["the longest is damaged"].make(tmp_path))
+    (said,) = (each for each in found.said() if each.kind == "peer has lacking")
+    assert dict(said.values)["count"] == dict(said.values)["lacking"] > 0
+
+
+def test_a_real_peer_has_the_entries_that_its_checkpoint_names(tmp_path: Path) -> None:
+    store = unpack("5.5.0-dledger", tmp_path, STORES).root
+    shutil.copytree(store, tmp_path / "other")
+    found = nr.peers(store, tmp_path / "other")
+    assert found.is_clean
+    row = next(found.rows())
+    assert row["last_index"] == row["committed_index"] == row["entries"] - 1
+
+
+def test_a_plain_store_is_no_peer(tmp_path: Path) -> None:
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    with pytest.raises(OptionError, match="is not the store of a DLedger peer"):
+        nr.peers(store, store)
+    with pytest.raises(OptionError, match="two stores or more"):
+        nr.peers(store)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    one, other, third = CASES["a longer log of a lower term"].make(tmp_path)
+    ended = run("diff", one, other, third)
+    assert ended.code == 1
+    assert "a and b part at entry 20" in ended.err
+    assert "take b" in ended.err
+    assert [line.split("\t")[0] for line in ended.out.splitlines()] == ["peer", "a", "b", "c"]
+    assert run("diff", other, third).code == 0
+    assert "only_in" in run("diff", one, other, "--by", "topic").out
