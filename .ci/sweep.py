@@ -49,7 +49,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     ),
     "streams": ("tests/stream", "tests/report"),
     "brokers": tuple(f"tests/brokers/test_{name}.py" for name in OF_BROKERS),
-    "starts": ("tests/brokers/test_repaired_light_queues.py", "tests/brokers/test_versions.py", "tests/brokers/test_whole_brokers.py"),
+    "starts": tuple(f"tests/brokers/test_{name}.py" for name in ("repaired_kinds", "repaired_light_queues", "versions", "whole_brokers")),
     "repaired": ("tests/brokers/test_repaired_stores.py",),
     "repairs": ("tests/repair",),
     "followed": ("tests/brokers/test_lake.py", "tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py"),

@@ -7,6 +7,9 @@ of length 0. In the broker's own queues, other records do no harm:
     delay     its REAL_TOPIC is the half topic, so the broker discards it when it is due
     half      it was born in 1970, so the broker neither checks nor delivers it
     op        its body is the queue offset 0, which is in no hurry to be removed twice
+    timer     it recalls a timer that no one set, in the past: the broker discards it, from its queue and from the timer wheel.
+              Without TIMER_OUT_MS, a broker reads the same record again for ever, and delivers no timer any more
+    pop       as an ordinary message: it is neither a checkpoint nor an acknowledgement
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from numpy.typing import NDArray
 
 from native_reader.errors import RepairError
 from native_reader.layout.inner import PLACEHOLDER_TAG
-from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, OP_TOPIC
+from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, OP_TOPIC, TIMER_TOPIC
 from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import SMALLEST_RECORD, Numbers
+from native_reader.repair.batch_queues import SAYS_COUNT, count_said
 from native_reader.repair.lights import NAMES_SIZE, NO_LIGHTS, lights_of
 from native_reader.repair.log_shape import BLANK, Hole, LogShape
 from native_reader.repair.lost import EXACT, Loose, Lost
@@ -56,7 +60,7 @@ class Filling(NamedTuple):
     """What only groups tell of, and has no room in the damaged bytes."""
     lights: NDArray[np.void] = NO_LIGHTS
     names: Mapping[int, bytes] = {}
-    """The properties that name the light queues of placeholders, by their number."""
+    """The properties that name the light queues of placeholders, or say how many messages they stand for, by their number."""
 
 
 def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str, int], int]) -> Filling:
@@ -69,7 +73,7 @@ def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str
     ignored = list[Loose]()
     for loose in sorted(lost.loose, key=lambda each: (each.is_passed, each.low)):
         key = lost.queues[loose.queue]
-        needed = smallest_placeholder(*key) + room.get(key, 0)
+        needed = smallest_placeholder(*key) + room.get(key, 0) + (SAYS_COUNT if (loose.queue, loose.first) in lost.counts else 0)
         if loose.is_passed and not _has_room(free, loose, needed):
             ignored.append(loose)
         elif not _place_loose(loose, needed, free, placed):
@@ -80,7 +84,9 @@ def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str
     times = _times_of(shape.holes, found)
     spare = [size - smallest_placeholder(*lost.queues[queue]) for _, size, queue, _ in found.tolist()]
     lights, names, without = lights_of(lost, found, spare, light_lists)
-    filling = Filling(found, np.array([], np.int64), times, end, [*ignored, *without], lights, names)
+    places = enumerate(zip(found["queue"].tolist(), found["slot"].tolist(), strict=True))
+    counts = {row: count_said(place[1], lost.counts[place]) for row, place in places if place in lost.counts}
+    filling = Filling(found, np.array([], np.int64), times, end, [*ignored, *without], lights, {**names, **counts})
     sizes = [len(_placeholder(filling, lost, row)) for row in range(len(found))]
     return filling._replace(sizes=np.array(sizes, np.int64))
 
@@ -201,10 +207,12 @@ class _Form(NamedTuple):
 
 _NO_MESSAGES = zlib.compress(b"")
 _TAGGED = pack_properties({"TAGS": PLACEHOLDER_TAG})
+_LATEST = 10**13
 
 
 @cache
-def _form(topic: str, queue_id: int) -> _Form:
+def _form(topic: str, queue_id: int, time: int = 0) -> _Form:
+    """`time`: its store time, which only records of timers have in them, always in the same number of digits."""
     if topic == DELAY_TOPIC:
         names = {"DELAY": str(queue_id + 1), "REAL_TOPIC": HALF_TOPIC, "REAL_QID": "0"}
         return _Form(b"0", pack_properties(names))
@@ -212,6 +220,9 @@ def _form(topic: str, queue_id: int) -> _Form:
         return _Form(b"0", _TAGGED, born=1)
     if topic == OP_TOPIC:  # these records are small: there is no room for a tag
         return _Form(b"0", b"")
+    if topic == TIMER_TOPIC:
+        names = {"TIMER_OUT_MS": f"{time % _LATEST:013}", "TIMER_DEL_UNIQKEY": PLACEHOLDER_TAG, "REAL_QID": "0", "TAGS": PLACEHOLDER_TAG}
+        return _Form(b"0", pack_properties(names))
     return _Form(_NO_MESSAGES, _TAGGED, _COMPRESSED | NEED_UNWRAP | INNER_BATCH)
 
 
@@ -230,7 +241,7 @@ def code_of(topic: str, time: int) -> int:
 def placeholder(queue: tuple[str, int], slot: int, offset: int, room: int, time: int, *, more: bytes = b"") -> bytes:
     """A record for a lost message, with `more` properties. It has `room` bytes, or fewer if a filler fits after it."""
     topic, queue_id = queue
-    form, least = _form(topic, queue_id), smallest_placeholder(topic, queue_id) + len(more)
+    form, least = _form(topic, queue_id, time if topic == TIMER_TOPIC else 0), smallest_placeholder(topic, queue_id) + len(more)
     slack = room - least
     if slack < 0:
         raise refusal("no room", offset=offset, size=room)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,6 +27,7 @@ from native_reader.layout.record import UP_TO_MAGIC, Numbers, stored_crc
 from native_reader.log.recovery import is_controlled
 from native_reader.records.damages import Damages
 from native_reader.repair import disk
+from native_reader.repair.batch_queues import entries_at, in_order
 from native_reader.repair.checking import Warned, checked
 from native_reader.repair.doubts import ALWAYS_LOST, KEYS, PLACE, TAG, TAGGED, TRANSACTION, Doubt, contradicted_by_index, damaged_tags
 from native_reader.repair.fields import FLAG, INDEXED, TOPIC, decisions_on
@@ -117,6 +118,9 @@ class RepairPlan:
     """What comes from other stores."""
     assumes_queue_size: bool = False
     """Whether nothing tells how large queue files are: they get the size of a default broker."""
+    batch_topics: Collection[str] = ()
+    """The topics with batch queues, whose files have `batch_file_bytes`."""
+    batch_file_bytes: int = 0
 
     @property
     def log_directories(self) -> set[str]:
@@ -298,12 +302,26 @@ class RepairPlan:
         """The end of the new log's last record."""
         return self.filling.end
 
+    def batch_queues(self) -> Iterator[tuple[tuple[str, int], OldQueue | None, NDArray[np.void]]]:
+        """The batch queues of the new store: topic and number, the old files, and all entries."""
+        placed, sizes, times, *_ = self.filling
+        for number, key in enumerate(self.lost.queues):
+            if key[0] in self.batch_topics:
+                rows = np.flatnonzero(placed["queue"] == number)
+                slots = placed["slot"][rows]
+                counts = np.array([self.lost.counts.get((number, slot), 1) for slot in slots.tolist()], np.int64)
+                lost = entries_at(placed["offset"][rows], sizes[rows], code_of(key[0], 0), times[rows], slots, counts)
+                queue = self.survey.queues[key]
+                yield key, queue.before, in_order([*queue.batched, lost])
+
     def queues(self) -> Iterator[NewQueue]:
-        """The queues of the new store."""
+        """The other queues of the new store."""
         placed, sizes, times, *_ = self.filling
         order = np.argsort(placed["queue"], kind="stable")
         bounds = np.searchsorted(placed["queue"][order], np.arange(len(self.lost.queues) + 1))
         for number, key in enumerate(self.lost.queues):
+            if key[0] in self.batch_topics:
+                continue
             lights = self.filling.lights[self.filling.lights["queue"] == number]
             mine = np.concatenate([order[bounds[number] : bounds[number + 1]], lights["row"]])
             entries = np.empty(len(mine), WANTED)
@@ -343,7 +361,8 @@ def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys 
         lacking.insert(0, (0, own.min_offset))
     if not look.is_stale:
         lacking.append((max(look.survey.end, lacking[-1][1] if lacking else 0), MOST_OFFSET))
-    found = filled_from(own, look.shape.size, lacking, look.survey.queues, settings)
+    queues = {key: each for key, each in look.survey.queues.items() if key[0] not in look.old.batch_topics}
+    found = filled_from(own, look.shape.size, lacking, queues, settings)
     plan = _planned(found.files, settings, kept)
     return replace(plan, starting=_starting(files, look.survey, look.log_end, settings), alone=alone, filled=found)
 
@@ -367,6 +386,8 @@ def _looked(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) ->
     refuse_topics(files, settings.choices.topics, (topic for topic, _ in old.all))
     if settings.choices.topics and (light := next((topic for topic, _ in old.all if is_light(topic)), None)):
         raise refusal("light", name=f"'{light}'")
+    if batched := sorted(old.batch_topics & {*settings.choices.topics}):
+        raise refusal("batches of extract", topic=batched[0])
     survey = _surveyed(files, old, settings, kept)
     plan = survey.reader.scan.plan()
     log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
@@ -386,10 +407,12 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
     groups = _groups(files)
     # Without such losses, a group after the end of its queue is one of a topic that was deleted and created again.
     ends_in_loss = until > 0 or shape.has_junk or shape.bases[-1] in shape.made
-    lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
+    lost = lost_in(survey, shape, () if is_stale else groups, old.batch_topics, ends_in_loss=ends_in_loss)
     filling = filled(shape, lost, survey.end, survey.light_lists)
     for loose in filling.ignored:
         lost.ends[loose.queue] = loose.first
+    if not old.batch_file_bytes and any(topic in old.batch_topics for topic, _ in lost.queues):
+        raise refusal("batch size", store=files.uri)
     check = checked(as_named(files), settings)
     ahead = max(0, max(checkpoint_of(files.uri).times) - survey.last_time)
     done = RepairPlan(
@@ -397,6 +420,7 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
         dict(sorted(survey.doubts.items())), dropped, remade, tuple(groups), is_stale and not clears, _was_stopped(files),
         index_shape(files, settings.sizes), settings.choices, _mended(files, old, survey, settings.choices), ahead,
         check.account, () if settings.choices.topics else check.copied, assumes_queue_size=old.assumes_size,
+        batch_topics=old.batch_topics, batch_file_bytes=old.batch_file_bytes,
     )  # fmt: skip
     return done if done.changes or settings.choices.topics else replace(done, flaws=check.flaws)
 

@@ -15,7 +15,7 @@ from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal
 from native_reader.sentences import ENGLISH, Said
-from native_reader.sides.queues import BATCH_DIRECTORY, Queue, topics_in
+from native_reader.sides.queues import Queue, topics_in
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.local import local_path
 from native_reader.storage.packed import rest_command
@@ -26,7 +26,7 @@ from native_reader.witness.contradiction import FOREIGN_SEGMENTS
 from native_reader.witness.look import look_at
 
 _LOCAL = "file://"
-_PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
+_PARTS = ("consumequeue_ext", "compaction", "tieredStore")
 """What a broker whose master a controller chooses has beside its log."""
 _SAMPLED = 8
 _LOOKED_AT = 64 << 10

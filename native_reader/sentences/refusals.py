@@ -56,8 +56,20 @@ REFUSALS = {
         f"{{store}} 中有 {{name}}：不修复 RocksDB 中的队列、索引或配置。{_RESCUE[1]}",
     ),
     "refused batches": (
-        f"topics with inner batches (queue type BatchCQ) are not repaired. {_RESCUE[0]}",
-        f"不修复带内部批量消息的 topic（队列类型 BatchCQ）。{_RESCUE[1]}",
+        f"'{{topic}}' has inner batches, and is not of queue type BatchCQ: a broker gives each of their messages a queue offset, "
+        f"and all of them one entry, so that its queues cannot name them. {_RESCUE[0]}",
+        f"'{{topic}}' 中有内部批量消息，但其队列类型不是 BatchCQ：broker 为其中每条消息分配一个位点，却只写入一个条目，"
+        f"因此队列无法对应它们。{_RESCUE[1]}",
+    ),
+    "refused batches of extract": (
+        "'{topic}' has batch queues (queue type BatchCQ), which are not extracted. `rmqstore repair` writes a store with all topics",
+        "'{topic}' 的队列为批量队列（类型 BatchCQ），不能提取。`rmqstore repair` 会写出包含所有 topic 的存储",
+    ),
+    "refused batch size": (
+        "all files of batch queues (queue type BatchCQ) are gone, and nothing in {store} tells how large they were. Name the broker's "
+        "configuration: --broker-conf, in Python broker_conf=",
+        "批量队列（类型 BatchCQ）的文件全部丢失，{store} 中没有内容能说明其大小。请指定 broker 的配置：--broker-conf，"
+        "在 Python 中为 broker_conf=",
     ),
     "refused light": (
         f"{{name}} is a light queue (LMQ): it lists messages of any topics, and would have gaps in an extract. {_RESCUE[0]}",
@@ -131,10 +143,6 @@ REFUSALS = {
         f"bytes after offset {{offset:,}} between its neighbours have no room for {{count:it|them}}. {_RESCUE[0]}",
         f"'{{topic}}' 的队列 {{queue}} 从队列位点 {{first:,}} 起缺少 {{count:,}} 条消息，而偏移量 {{offset:,}} 之后、"
         f"其相邻消息之间损坏的 {{size:,}} 字节放不下它们。{_RESCUE[1]}",
-    ),
-    "refused lost kind": (
-        f"a lost message was in '{{topic}}', and no broker has shown yet that it runs on with a placeholder there. {_RESCUE[0]}",
-        f"丢失的消息属于 '{{topic}}'，尚未验证 broker 能在那里带着占位消息继续运行。{_RESCUE[1]}",
     ),
     "refused property crc": (
         f"the records have checksums of the broker (enabledAppendPropCRC). {_RESCUE[0]}",
