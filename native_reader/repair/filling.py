@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from native_reader.errors import RepairError
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, OP_TOPIC, TIMER_TOPIC
+from native_reader.layout.properties import CRC_SIZE
 from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import SMALLEST_RECORD, Numbers
 from native_reader.repair.batch_queues import SAYS_COUNT, count_said
@@ -61,19 +62,22 @@ class Filling(NamedTuple):
     lights: NDArray[np.void] = NO_LIGHTS
     names: Mapping[int, bytes] = {}
     """The properties that name the light queues of placeholders, or say how many messages they stand for, by their number."""
+    crc: bool = False
+    """Whether each record ends with a checksum (enabledAppendPropCRC)."""
 
 
-def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str, int], int]) -> Filling:
-    """Give each lost message a place. `end`: of the last whole record; `light_lists`: see `Survey`."""
+def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str, int], int], *, crc: bool = False) -> Filling:
+    """Give each lost message a place. `end`: of the last whole record; `light_lists`: see `Survey`; `crc`: see `Filling`."""
+    more = CRC_SIZE if crc else 0
     placed, free = list[tuple[int, int, int, int]](), list[_Free]()
     room = {key: size + NAMES_SIZE for key, size in light_lists.items()} if lost.loose_lights else {}
     for number, hole in enumerate(shape.holes):
         first, stop = np.searchsorted(lost.exact["offset"], (hole.start, hole.stop)).tolist()
-        _place_known(hole, number, lost.exact[first:stop], placed, free)
+        _place_known(hole, number, lost.exact[first:stop], placed, free, more=more)
     ignored = list[Loose]()
     for loose in sorted(lost.loose, key=lambda each: (each.is_passed, each.low)):
         key = lost.queues[loose.queue]
-        needed = smallest_placeholder(*key) + room.get(key, 0) + (SAYS_COUNT if (loose.queue, loose.first) in lost.counts else 0)
+        needed = smallest_placeholder(*key) + more + room.get(key, 0) + (SAYS_COUNT if (loose.queue, loose.first) in lost.counts else 0)
         if loose.is_passed and not _has_room(free, loose, needed):
             ignored.append(loose)
         elif not _place_loose(loose, needed, free, placed):
@@ -82,11 +86,11 @@ def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str
     if len(found):
         end = max(end, int(found["offset"][-1] + found["size"][-1]))
     times = _times_of(shape.holes, found)
-    spare = [size - smallest_placeholder(*lost.queues[queue]) for _, size, queue, _ in found.tolist()]
+    spare = [size - more - smallest_placeholder(*lost.queues[queue]) for _, size, queue, _ in found.tolist()]
     lights, names, without = lights_of(lost, found, spare, light_lists)
     places = enumerate(zip(found["queue"].tolist(), found["slot"].tolist(), strict=True))
     counts = {row: count_said(place[1], lost.counts[place]) for row, place in places if place in lost.counts}
-    filling = Filling(found, np.array([], np.int64), times, end, [*ignored, *without], lights, {**names, **counts})
+    filling = Filling(found, np.array([], np.int64), times, end, [*ignored, *without], lights, {**names, **counts}, crc)
     sizes = [len(_placeholder(filling, lost, row)) for row in range(len(found))]
     return filling._replace(sizes=np.array(sizes, np.int64))
 
@@ -94,7 +98,7 @@ def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str
 def _placeholder(filling: Filling, lost: Lost, row: int) -> bytes:
     """The placeholder of a number."""
     offset, size, queue, slot = filling.placed[row].item()
-    return placeholder(lost.queues[queue], slot, offset, size, int(filling.times[row]), more=filling.names.get(row, b""))
+    return placeholder(lost.queues[queue], slot, offset, size, int(filling.times[row]), more=filling.names.get(row, b""), crc=filling.crc)
 
 
 def _times_of(holes: Sequence[Hole], placed: NDArray[np.void]) -> Numbers:
@@ -104,12 +108,18 @@ def _times_of(holes: Sequence[Hole], placed: NDArray[np.void]) -> Numbers:
     return found
 
 
-def _place_known(hole: Hole, number: int, exact: NDArray[np.void], placed: list[tuple[int, int, int, int]], free: list[_Free]) -> None:
-    """Place the messages whose place is known. Where too few bytes for a filler are between two, the first gets them."""
-    left = 0 if hole.is_tail else BLANK if hole.closes else SMALLEST_FILLER
+def _place_known(
+    hole: Hole, number: int, exact: NDArray[np.void], placed: list[tuple[int, int, int, int]], free: list[_Free], *, more: int
+) -> None:
+    """Place the messages whose place is known. Where too few bytes for a filler are between two, the first gets them.
+
+    `more`: how many bytes each record has besides, for its checksum.
+    """
+    smallest = SMALLEST_FILLER + more
+    left = 0 if hole.is_tail else BLANK if hole.closes else smallest
     rows = exact.tolist()
     if not rows:
-        if 0 < hole.stop - hole.start < min(left, SMALLEST_RECORD):
+        if 0 < hole.stop - hole.start < min(left, SMALLEST_RECORD + more):
             raise refusal("no room", offset=hole.start, size=hole.stop - hole.start)
         free.append(_Free(number, hole.start, hole.stop, left))
         return
@@ -117,11 +127,11 @@ def _place_known(hole: Hole, number: int, exact: NDArray[np.void], placed: list[
     ends = [row[0] for row in rows[1:]] + [hole.stop]
     for row, end in zip(rows, ends, strict=True):
         begin, size = row[0], row[1]
-        if 0 < begin - at < SMALLEST_FILLER:  # only before the first one
+        if 0 < begin - at < smallest:  # only before the first one
             begin, size = at, size + begin - at
         elif begin > at:
-            free.append(_Free(number, at, begin, SMALLEST_FILLER))
-        least = left if end == hole.stop else SMALLEST_FILLER
+            free.append(_Free(number, at, begin, smallest))
+        least = left if end == hole.stop else smallest
         if 0 < end - (begin + size) < least:
             size = end - begin
         placed.append((begin, size, row[2], row[3]))
@@ -169,21 +179,21 @@ def content_of(hole: Hole, filling: Filling, lost: Lost) -> Iterator[tuple[int, 
     first, stop = np.searchsorted(filling.placed["offset"], (hole.start, hole.stop)).tolist()
     at = hole.start
     for row, (offset, size, *_) in enumerate(filling.placed[first:stop].tolist(), first):
-        yield from _fillers(at, offset, hole.time)
+        yield from _fillers(at, offset, hole.time, crc=filling.crc)
         record = _placeholder(filling, lost, row)
         yield offset, record
-        yield from _fillers(offset + len(record), offset + size, hole.time)
+        yield from _fillers(offset + len(record), offset + size, hole.time, crc=filling.crc)
         at = offset + size
     if hole.closes:
         if at < hole.stop:
             yield at, blank(hole.stop - at)
     elif not hole.is_tail:
-        yield from _fillers(at, hole.stop, hole.time)
+        yield from _fillers(at, hole.stop, hole.time, crc=filling.crc)
 
 
-def _fillers(start: int, stop: int, time: int) -> Iterator[tuple[int, bytes]]:
+def _fillers(start: int, stop: int, time: int, *, crc: bool) -> Iterator[tuple[int, bytes]]:
     while start < stop:
-        record = filler(start, stop - start, time)
+        record = filler(start, stop - start, time, crc=crc)
         yield start, record
         start += len(record)
 
@@ -238,29 +248,33 @@ def code_of(topic: str, time: int) -> int:
     return time if topic == DELAY_TOPIC else 0 if topic == OP_TOPIC else java_hash(PLACEHOLDER_TAG)
 
 
-def placeholder(queue: tuple[str, int], slot: int, offset: int, room: int, time: int, *, more: bytes = b"") -> bytes:
+def placeholder(queue: tuple[str, int], slot: int, offset: int, room: int, time: int, *, more: bytes = b"", crc: bool = False) -> bytes:
     """A record for a lost message, with `more` properties. It has `room` bytes, or fewer if a filler fits after it."""
     topic, queue_id = queue
     form, least = _form(topic, queue_id, time if topic == TIMER_TOPIC else 0), smallest_placeholder(topic, queue_id) + len(more)
-    slack = room - least
+    checksum = CRC_SIZE if crc else 0
+    slack = room - least - checksum
     if slack < 0:
         raise refusal("no room", offset=offset, size=room)
     properties, body = form.properties + more, form.body
-    if slack < SMALLEST_FILLER:
+    if slack < SMALLEST_FILLER + checksum:
         # Both ways in which brokers parse properties pass empty ones; the op topic's consumer reads a number.
         body, properties = (body + b"0" * slack, properties) if topic == OP_TOPIC else (body, properties + _SEPARATOR * slack)
     message = Message(
         topic=topic, body=body, properties=properties, queue_id=queue_id, queue_offset=slot, sys_flag=form.sys_flag,
         born_timestamp=time if form.born is None else form.born, store_timestamp=time,
+        property_crc="proper" if crc else "",
     )  # fmt: skip
     return encode(message, offset)
 
 
-def filler(offset: int, room: int, time: int) -> bytes:
+def filler(offset: int, room: int, time: int, *, crc: bool = False) -> bytes:
     """A record that rolls back a transaction (4.0 to 4.2): brokers put it into no queue. It has at most `room` bytes."""
-    size = room if room <= _MOST_FILLED else min(_MOST_FILLED, room - SMALLEST_FILLER)
-    topic = PLACEHOLDER_TAG[: size - SMALLEST_RECORD + 1]
+    least = SMALLEST_RECORD - 1 + (CRC_SIZE if crc else 0)
+    size = room if room <= _MOST_FILLED else min(_MOST_FILLED, room - least - len(PLACEHOLDER_TAG))
+    topic = PLACEHOLDER_TAG[: size - least]
     message = Message(
-        topic=topic, body=bytes(size - SMALLEST_RECORD + 1 - len(topic)), sys_flag=ROLLBACK, born_timestamp=time, store_timestamp=time
-    )
+        topic=topic, body=bytes(size - least - len(topic)), sys_flag=ROLLBACK, born_timestamp=time, store_timestamp=time,
+        property_crc="proper" if crc else "",
+    )  # fmt: skip
     return encode(message, offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +23,7 @@ from native_reader.broker.progress import checkpoint_of
 from native_reader.broker.settings import Topics
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.layout.properties import CRC_SIZE
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_light, is_written
 from native_reader.layout.record import UP_TO_MAGIC, Numbers, stored_crc
 from native_reader.log.recovery import is_controlled
@@ -34,14 +36,14 @@ from native_reader.repair.fields import FLAG, INDEXED, TOPIC, decisions_on
 from native_reader.repair.filling import Filling, code_of, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.kept_keys import KeptKeys
-from native_reader.repair.log_shape import LogShape, Moved, shape_of, was_blank
+from native_reader.repair.log_shape import Hole, LogShape, Moved, shape_of, was_blank
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.named import as_named, renamed_in
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.others import MOST_OFFSET, Filled, filled_from, without_foreign
-from native_reader.repair.records import CRCS, Choices, ReadSettings
+from native_reader.repair.records import CRCS, Choices, ReadSettings, bytes_at, size_at
 from native_reader.repair.refusals import refusal
-from native_reader.repair.refused import refuse_foreign, refuse_kinds, refuse_topics
+from native_reader.repair.refused import appends_checksums, refuse_foreign, refuse_kinds, refuse_topics
 from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_settings
 from native_reader.repair.survey import WANTED, Change, Decided, Run, Survey, Survivors
 from native_reader.sentences import Said, say
@@ -53,6 +55,9 @@ from native_reader.storage.filled import own_uri
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
+from native_reader.writing.records import checksum_of
+
+_BEYOND = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -169,10 +174,13 @@ class RepairPlan:
         """The offsets of the records that something else in the store contradicts."""
         return tuple(self.doubts)
 
-    @property
+    @cached_property
     def corrected(self) -> Mapping[int, int]:
-        """The records that are kept with another checksum, by offset."""
-        return self.survey.wrong.right
+        """The records that are kept with another checksum, by offset. A placeholder takes the place of those that are left out."""
+        right, stops = self.survey.wrong.right, [hole.stop for hole in self.shape.holes]
+        places = {offset: bisect_right(stops, offset) for offset in right}
+        holes = [*self.shape.holes, Hole(_BEYOND, _BEYOND, 0)]
+        return {offset: right[offset] for offset, at in places.items() if offset < holes[at].start}
 
     @property
     def fields(self) -> Mapping[int, Change]:
@@ -183,7 +191,18 @@ class RepairPlan:
     def rewritten(self) -> Mapping[int, bytes]:
         """What differs in records that are kept, by its place in the log."""
         sums = {offset + UP_TO_MAGIC: stored_crc(right) for offset, right in self.corrected.items()}
-        return sums | {offset + change.at: change.content for offset, change in self.fields.items()}
+        changed = sums | {offset + change.at: change.content for offset, change in self.fields.items()}
+        if self.filling.crc:
+            changed |= dict(self._checksums(offset, changed) for offset in {*self.corrected, *self.fields})
+        return changed
+
+    def _checksums(self, offset: int, changed: Mapping[int, bytes]) -> tuple[int, bytes]:
+        """The place of the checksum of a whole record (enabledAppendPropCRC), and what it is with these changes."""
+        content = bytearray(bytes_at(self.files, offset, size_at(self.files, offset))[:-CRC_SIZE])
+        for at, part in changed.items():
+            if offset <= at < offset + len(content):
+                content[at - offset : at - offset + len(part)] = part
+        return offset + len(content), checksum_of(bytes(content))
 
     @property
     def changes(self) -> bool:
@@ -408,7 +427,7 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
     # Without such losses, a group after the end of its queue is one of a topic that was deleted and created again.
     ends_in_loss = until > 0 or shape.has_junk or shape.bases[-1] in shape.made
     lost = lost_in(survey, shape, () if is_stale else groups, old.batch_topics, ends_in_loss=ends_in_loss)
-    filling = filled(shape, lost, survey.end, survey.light_lists)
+    filling = filled(shape, lost, survey.end, survey.light_lists, crc=appends_checksums(files))
     for loose in filling.ignored:
         lost.ends[loose.queue] = loose.first
     if not old.batch_file_bytes and any(topic in old.batch_topics for topic, _ in lost.queues):

@@ -26,7 +26,7 @@ from native_reader.witness.contradiction import FOREIGN_SEGMENTS
 from native_reader.witness.look import look_at
 
 _LOCAL = "file://"
-_PARTS = ("consumequeue_ext", "compaction", "tieredStore")
+_PARTS = ("tieredStore",)
 """What a broker whose master a controller chooses has beside its log."""
 _SAMPLED = 8
 _LOOKED_AT = 64 << 10
@@ -58,7 +58,8 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
     if is_controlled(files) and not (choices.single or choices.topics):
         raise refusal("controller", store=files.uri, name=EPOCHS)
     _refuse_parts(files)
-    _refuse_property_crc(files)
+    if choices.topics and appends_checksums(files):
+        raise refusal("property crc")
 
 
 def refuse_foreign(files: StoreFiles, reserved_hours: int) -> None:
@@ -98,11 +99,12 @@ def _refuse_parts(files: StoreFiles) -> None:
             raise refusal("part", name=f"{files.uri}/{name}")
 
 
-def _refuse_property_crc(files: StoreFiles) -> None:
-    """Brokers that verify these checksums reject a placeholder without one."""
+def appends_checksums(files: StoreFiles) -> bool:
+    """Whether its broker appends a checksum to each record: those that verify them reject a placeholder without one."""
     step = max(1, len(files.segments) // _SAMPLED)
     for segment in files.segments[::step]:
         with storage_of(segment.uri).open(segment.uri) as file:
             (content,) = file.read_ranges([(0, _LOOKED_AT)])
         if CRC_NAME in content:
-            raise refusal("property crc")
+            return True
+    return False

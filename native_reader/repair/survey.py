@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.bodies import decompress
-from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.layout.queue_entry import QUEUE_ENTRY, is_hash
 from native_reader.layout.record import COMPRESSED, Mask, Numbers
 from native_reader.records.damages import CHECKSUM, NO_DAMAGE, Damages
 from native_reader.repair.batch_queues import entries_of
@@ -380,7 +380,7 @@ class Survey:
         The entry of a doubtful record that is kept stays: it shows what the record was.
         """
         names = (entries["offset"] == records.offset) & (entries["size"] == records.size)
-        wrong = names & ~records.by_time & (entries["tags_code"] != records.code)
+        wrong = names & ~records.by_time & (entries["tags_code"] != records.code) & is_hash(entries["tags_code"])
         wanted: NDArray[np.int8] = (~names).astype(np.int8)
         for row in np.flatnonzero(wrong).tolist():
             offset = int(records.offset[row])

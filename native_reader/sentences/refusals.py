@@ -145,8 +145,10 @@ REFUSALS = {
         f"其相邻消息之间损坏的 {{size:,}} 字节放不下它们。{_RESCUE[1]}",
     ),
     "refused property crc": (
-        f"the records have checksums of the broker (enabledAppendPropCRC). {_RESCUE[0]}",
-        f"记录带有 broker 的校验和（enabledAppendPropCRC）。{_RESCUE[1]}",
+        "the records have checksums of the broker (enabledAppendPropCRC), which cover their places in the log, and an extract moves them. "
+        "`rmqstore repair` keeps the places, and writes a store with all topics",
+        "记录带有 broker 的校验和（enabledAppendPropCRC），它包含记录在日志中的位置，而提取会移动记录。`rmqstore repair` 保留这些位置，"
+        "并写出包含所有 topic 的存储",
     ),
     "refused unfinished": (
         "{path} holds a repair that was not finished. Name the damaged store: the same repair continues it",

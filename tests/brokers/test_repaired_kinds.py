@@ -1,6 +1,6 @@
 """Repaired stores with kinds of topics of their own: a real broker goes on over their placeholders.
 
-Its timers, what comes back from pop consumers, and batch queues.
+Its timers, what comes back from pop consumers, batch queues, compaction, and entries with addresses in other files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from ports import free_port
 from rocketmq import Broker, Java, brokers, name_server, running
-from served import Row
+from served import Row, Survivors, judged
 from support.golden import unpack
 from support.own_stores import STORES
 from support.store_damages import patch
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 REVIVE_TOPIC = "rmq_sys_REVIVE_LOG_DefaultCluster"
 SETTINGS: dict[str, Any] = {"mappedFileSizeConsumeQueue": 2000, "brokerName": "broker-a"}
 _COLUMNS = ("topic", "queue_id", "queue_offset", "physical_offset", "record_size", "tags", "keys", "msg_id")
-_FAILS = re.compile("Unknown e|Error occurred in Timer|PopReviveService.*ERROR|ERROR.*PopRevive")
+_FAILS = re.compile(r"Unknown e|Error occurred in|ERROR.*(PopRevive|Compaction|ConsumeQueue|CommitLog)|NOTIFYME|\[BUG\]")
 
 
 def rows_of(store: Path) -> list[Row]:
@@ -48,6 +48,12 @@ def started(java: Java, home: Path, store: Path, port: int, **settings: Any) -> 
         with brokers(broker):
             broker.start()
             yield broker
+
+
+def _errors(home: Path) -> list[str]:
+    """What the logs of a broker say is wrong with its store."""
+    logs = [path.read_text(errors="replace") for path in home.rglob("*.log")]
+    return [line for text in logs for line in text.splitlines() if _FAILS.search(line)]
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +93,7 @@ def test_timers_and_pop_go_on_where_their_records_were_lost(
     delivered = {row["msg_id"] for row in rows_of(tmp_path / "new") if row["topic"] == "Timed"}
     assert kept <= delivered
     assert len(soon & delivered) == 4
-    logs = [path.read_text(errors="replace") for path in (tmp_path / "home").rglob("*.log")]
-    assert [line for text in logs for line in text.splitlines() if _FAILS.search(line)] == []
+    assert _errors(tmp_path / "home") == []
 
 
 def _batches(store: Path) -> list[Row]:
@@ -136,7 +141,7 @@ def test_batch_queues(rocketmq: Callable[[str], Java], tmp_path: Path, damage: C
         found = _pulled(broker)
     assert found.items() >= kept.items()
     assert sorted(found.keys() - kept.keys()) == [(0, number) for number in range(7, 14)] + [(1, number) for number in range(8, 16)]
-    assert [line for line in (home / "store.log").read_text().splitlines() if "NOTIFYME" in line or "[BUG]" in line] == []
+    assert _errors(home) == []
 
 
 def _pulled(broker: Broker) -> dict[tuple[int, int], list[str]]:
@@ -148,3 +153,78 @@ def _pulled(broker: Broker) -> dict[tuple[int, int], list[str]]:
     ]
     assert found[0] == found[1]
     return found[0]
+
+
+def test_compaction_topics(rocketmq: Callable[[str], Java], tmp_path: Path) -> None:
+    """A broker serves them from a log of their own, which is copied: it has the same messages before and after losses in the commitlog."""
+    own = unpack("5.5.0-compaction", tmp_path, STORES)
+    settings = json.loads((own.folder / "settings.json").read_text())
+    shutil.copytree(own.root, tmp_path / "whole")
+    served = []
+    for name in ("whole", "new"):
+        if name == "new":
+            compacted = [row for row in rows_of(own.root) if row["topic"] == "Newest"]
+            for row in (*compacted[100:110], *compacted[-6:-2]):
+                lose(own.root, row)
+            assert nr.open(own.root).repair(tmp_path / "new").plan.placeholders == 14
+        with started(rocketmq("5.5.0"), tmp_path / f"home of {name}", tmp_path / name, free_port(), **settings) as broker:
+            served.append([line for line in broker.traffic("answers") if "how" in line])
+        assert _errors(tmp_path / f"home of {name}") == []
+    assert len(served[0]) > 100
+    assert served[0] == served[1]
+
+
+def test_queues_with_extended_entries(rocketmq: Callable[[str], Java], tmp_path: Path) -> None:
+    """With enableConsumeQueueExt, entries have addresses in other files. Both stay; what is made again has hashes of tags."""
+    settings = {"enableConsumeQueueExt": "true", "mappedFileSizeCommitLog": 64 << 10, "maxMessageSize": 16 << 10}
+    with running(rocketmq("5.5.0"), tmp_path / "old", **SETTINGS, **settings) as broker:
+        broker.traffic("plain", 400)
+        broker.stop()
+    store = broker.store
+    assert any((store / "consumequeue_ext").rglob("0*"))
+    rows = [row for row in rows_of(store) if row["topic"] == "Plain"]
+    for row in (*rows[100:110], *rows[200:203]):
+        lose(store, row)
+    shutil.rmtree(store / "consumequeue" / "Plain" / "1")
+    survivors = Survivors.of(store)
+    nr.open(store).repair(tmp_path / "new")
+    with started(rocketmq("5.5.0"), tmp_path / "home", tmp_path / "new", broker.port, **settings) as again:
+        lines = again.traffic("consume")
+    for how, tag in (("pull", None), ("all", None), ("tag", "Tag1")):
+        found = judged(lines, how, survivors.all if how == "pull" else survivors.of_topic("Plain", tag))
+        assert {name: found[name] for name in ("missing", "twice", "foreign", "changed")} == dict.fromkeys(
+            ("missing", "twice", "foreign", "changed"), 0
+        )
+    assert _errors(tmp_path / "home") == []
+
+
+@pytest.mark.parametrize("choices", [{}, {"crc": "fix"}])
+def test_checksums_of_records(rocketmq: Callable[[str], Java], tmp_path: Path, choices: dict[str, Any]) -> None:
+    """A broker that verifies them, and reads all of the log when it starts, stops at a record without a right one."""
+    own = unpack("5.5.0-property-crc", tmp_path, STORES)
+    settings = json.loads((own.folder / "settings.json").read_text())
+    assert settings["forceVerifyPropCRC"] == "true"
+    log = own.root / "commitlog" / f"{0:020d}"
+    rows = [row for row in rows_of(own.root) if row["topic"] == "Plain"]
+    for row in (*rows[10:13], *rows[30:31]):
+        lose(own.root, row)
+    body = rows[40]["physical_offset"] + 95
+    patch(log, body, bytes([log.read_bytes()[body] ^ 1]))
+    survivors = Survivors.of(own.root, verify_crc=not choices)
+    new = tmp_path / "new"
+    assert nr.open(own.root).repair(new, **choices).plan.placeholders == (4 if choices else 5)
+    (new / "abort").touch()
+    (new / "checkpoint").write_bytes(bytes(4096))
+    with started(rocketmq("5.5.0"), tmp_path / "home", new, free_port(), **settings) as broker:
+        lines = broker.traffic("answers")
+        more = [line for line in broker.traffic("more", 3) if line.get("kind") == "more"]
+    wanted = {(row["topic"], row["queue_id"], row["queue_offset"], row["physical_offset"]) for row in survivors.of_topic("Plain")}
+    found = {
+        (line["topic"], line["queue_id"], line["queue_offset"], line["physical_offset"])
+        for line in lines
+        if line.get("how") == "together" and line["topic"] == "Plain" and not line["lost"]
+    }
+    assert found == wanted
+    ends = {queue: max(row["queue_offset"] for row in rows if row["queue_id"] == queue) + 1 for queue in range(4)}
+    assert min(line["queue_offset"] - ends[line["queue_id"]] for line in more) == 0
+    assert [line for line in _errors(tmp_path / "home") if "CRC" in line or "BUG" in line] == []

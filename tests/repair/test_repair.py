@@ -21,12 +21,9 @@ from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.repair import disk, survey
 
 REFUSED = {
-    "5.5.0-compaction": "compaction is not repaired",
     "5.5.0-dledger": "DLedger log, whose entries are equal on all peers",
     "5.5.0-failover": "its broker runs in controller mode",
     "5.5.0-multipath": "has no commitlog directory",
-    "5.5.0-old-client": "checksums of the broker (enabledAppendPropCRC)",
-    "5.5.0-property-crc": "checksums of the broker (enabledAppendPropCRC)",
     "5.5.0-slave": "the queue offsets of queue 0 of 'Again' go back",
 } | {name: "queues, index or settings in RocksDB are not repaired" for name in NAMES if "-rocksdb" in name or name.endswith("-pop")}
 REPAIRED = tuple(name for name in NAMES if name not in REFUSED)
