@@ -299,8 +299,8 @@ def _not_served(plan: RepairPlan, facts: Mapping[str, Any]) -> list[Block]:
     """The messages that are not served, by queue and state."""
     blocks = faults_of(plan.account, f"{'repair' if plan.moved is None else 'extract'}.json")
     lost = sorted({each["topic"] for each in facts["queues"]})
-    said = [(kind, topic) for topic in lost if (kind := kind_of_topic(topic)) in _WITH_EFFECT]
-    return [*blocks, *(block for kind, topic in said for block in paragraph(f"lost {kind}", topic=topic))]
+    said = [(_WITH_EFFECT[kind], topic) for topic in lost if (kind := kind_of_topic(topic)) in _WITH_EFFECT]
+    return [*blocks, *(block for kind, topic in said for block in paragraph(kind, topic=topic))]
 
 
 def _taken(plan: RepairPlan) -> list[Block]:
@@ -367,8 +367,8 @@ def _elsewhere(plan: RepairPlan) -> Iterator[str]:
         yield "step log"
 
 
-_WITH_EFFECT = ("op", "timer", "pop")
-"""Kinds of the broker's own topics: what it loses there has an effect on messages of users."""
+_WITH_EFFECT = {"op": "lost op", "timer": "lost timer", "pop": "lost pop"}
+"""Kinds of the broker's own topics whose losses have an effect on messages of users, and what says it."""
 _SEEN = ("seen by new", "seen by old")
 """What consumers get in the place of a lost message."""
 _STEPS = {True: ("step old", "step look", "step go on", "step keep"), False: ("step look", "step go on")}
