@@ -49,8 +49,8 @@ REFUSALS = {
         "slaves would go on with other bytes than a repaired master, and nothing would say so. "
         "Copy the store from the slave with the longest log; or make one of a single master, without a controller and slaves: "
         "--single, in Python single=True",
-        "{store} 中有 {name}：其 broker 以 controller 模式运行。broker 之间只比较 epoch 和日志的末尾，因此从节点会继续使用与修复后的 master "
-        "不同的内容，且不会有任何提示。"
+        "{store} 中有 {name}：其 broker 以 controller 模式运行。broker 之间只比较 epoch 和日志的末尾，"
+        "因此从节点会继续使用与修复后的 master 不同的内容，且不会有任何提示。"
         "请从日志最长的从节点复制存储；或生成单个 master 的存储，不带 controller 和从节点：--single，在 Python 中为 single=True",
     ),
     "refused rocksdb": (
