@@ -424,7 +424,7 @@ class Survey:
             self.uncovered.append(Uncovered(int(before[row]), int(records.offset[row]), int(times[row])))
         if not self.messages:
             self.first_time = int(records.time[0])
-        self.messages += len(records.offset)
+        self.messages += int(records.messages.sum())
         self.end, self.last_time = int(ends[-1]), int(records.time[-1])
 
 
