@@ -25,6 +25,7 @@ KEYS_SEPARATOR = " "
 LIGHT_QUEUES, LIGHT_OFFSETS, LIGHT_SEPARATOR = "INNER_MULTI_DISPATCH", "INNER_MULTI_QUEUE_OFFSET", b","
 """The light queues that also list a record, and its number in each: MessageConst."""
 INNER_NUM = "INNER_NUM"
+INNER_BASE = "INNER_BASE"
 """How many messages an inner batch holds: MessageConst."""
 
 

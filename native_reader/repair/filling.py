@@ -7,6 +7,9 @@ of length 0. In the broker's own queues, other records do no harm:
     delay     its REAL_TOPIC is the half topic, so the broker discards it when it is due
     half      it was born in 1970, so the broker neither checks nor delivers it
     op        its body is the queue offset 0, which is in no hurry to be removed twice
+    timer     it recalls a timer that no one set, in the past: the broker discards it, from its queue and from the timer wheel.
+              Without TIMER_OUT_MS, a broker reads the same record again for ever, and delivers no timer any more
+    pop       as an ordinary message: it is neither a checkpoint nor an acknowledgement
 """
 
 from __future__ import annotations
@@ -23,9 +26,11 @@ from numpy.typing import NDArray
 
 from native_reader.errors import RepairError
 from native_reader.layout.inner import PLACEHOLDER_TAG
-from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, OP_TOPIC
+from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, OP_TOPIC, TIMER_TOPIC
+from native_reader.layout.properties import CRC_SIZE
 from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import SMALLEST_RECORD, Numbers
+from native_reader.repair.batch_queues import SAYS_COUNT, count_said
 from native_reader.repair.lights import NAMES_SIZE, NO_LIGHTS, lights_of
 from native_reader.repair.log_shape import BLANK, Hole, LogShape
 from native_reader.repair.lost import EXACT, Loose, Lost
@@ -56,22 +61,27 @@ class Filling(NamedTuple):
     """What only groups tell of, and has no room in the damaged bytes."""
     lights: NDArray[np.void] = NO_LIGHTS
     names: Mapping[int, bytes] = {}
-    """The properties that name the light queues of placeholders, by their number."""
+    """The properties that name the light queues of placeholders, or say how many messages they stand for, by their number."""
     as_large: bool = False
     """Whether each placeholder has the size of its place: entries of databases, which are not written, name that."""
+    crc: bool = False
+    """Whether each record ends with a checksum (enabledAppendPropCRC)."""
 
 
-def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str, int], int], *, as_large: bool = False) -> Filling:
-    """Give each lost message a place. `end`: of the last whole record; `light_lists`: see `Survey`."""
+def filled(
+    shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str, int], int], *, as_large: bool = False, crc: bool = False
+) -> Filling:
+    """Give each lost message a place. `end`: of the last whole record; `light_lists`: see `Survey`; the others: see `Filling`."""
+    more = CRC_SIZE if crc else 0
     placed, free = list[tuple[int, int, int, int]](), list[_Free]()
     room = {key: size + NAMES_SIZE for key, size in light_lists.items()} if lost.loose_lights else {}
     for number, hole in enumerate(shape.holes):
         first, stop = np.searchsorted(lost.exact["offset"], (hole.start, hole.stop)).tolist()
-        _place_known(hole, number, lost.exact[first:stop], placed, free)
+        _place_known(hole, number, lost.exact[first:stop], placed, free, more=more)
     ignored = list[Loose]()
     for loose in sorted(lost.loose, key=lambda each: (each.is_passed, each.low)):
         key = lost.queues[loose.queue]
-        needed = smallest_placeholder(*key) + room.get(key, 0)
+        needed = smallest_placeholder(*key) + more + room.get(key, 0) + (SAYS_COUNT if (loose.queue, loose.first) in lost.counts else 0)
         if loose.is_passed and not _has_room(free, loose, needed):
             ignored.append(loose)
         elif not _place_loose(loose, needed, free, placed):
@@ -80,9 +90,12 @@ def filled(shape: LogShape, lost: Lost, end: int, light_lists: Mapping[tuple[str
     if len(found):
         end = max(end, int(found["offset"][-1] + found["size"][-1]))
     times = _times_of(shape.holes, found)
-    spare = [size - smallest_placeholder(*lost.queues[queue]) for _, size, queue, _ in found.tolist()]
+    spare = [size - more - smallest_placeholder(*lost.queues[queue]) for _, size, queue, _ in found.tolist()]
     lights, names, without = lights_of(lost, found, spare, light_lists)
-    filling = Filling(found, np.array([], np.int64), times, end, [*ignored, *without], lights, names, as_large)
+    places = enumerate(zip(found["queue"].tolist(), found["slot"].tolist(), strict=True))
+    counts = {row: count_said(place[1], lost.counts[place]) for row, place in places if place in lost.counts}
+    names = {**names, **counts}
+    filling = Filling(found, np.array([], np.int64), times, end, [*ignored, *without], lights, names, as_large, crc)
     sizes = [len(_placeholder(filling, lost, row)) for row in range(len(found))]
     return filling._replace(sizes=np.array(sizes, np.int64))
 
@@ -91,7 +104,7 @@ def _placeholder(filling: Filling, lost: Lost, row: int) -> bytes:
     """The placeholder of a number."""
     offset, size, queue, slot = filling.placed[row].item()
     names, time = filling.names.get(row, b""), int(filling.times[row])
-    return placeholder(lost.queues[queue], slot, offset, size, time, more=names, as_large=filling.as_large)
+    return placeholder(lost.queues[queue], slot, offset, size, time, more=names, as_large=filling.as_large, crc=filling.crc)
 
 
 def _times_of(holes: Sequence[Hole], placed: NDArray[np.void]) -> Numbers:
@@ -101,12 +114,18 @@ def _times_of(holes: Sequence[Hole], placed: NDArray[np.void]) -> Numbers:
     return found
 
 
-def _place_known(hole: Hole, number: int, exact: NDArray[np.void], placed: list[tuple[int, int, int, int]], free: list[_Free]) -> None:
-    """Place the messages whose place is known. Where too few bytes for a filler are between two, the first gets them."""
-    left = 0 if hole.is_tail else BLANK if hole.closes else SMALLEST_FILLER
+def _place_known(
+    hole: Hole, number: int, exact: NDArray[np.void], placed: list[tuple[int, int, int, int]], free: list[_Free], *, more: int
+) -> None:
+    """Place the messages whose place is known. Where too few bytes for a filler are between two, the first gets them.
+
+    `more`: how many bytes each record has besides, for its checksum.
+    """
+    smallest = SMALLEST_FILLER + more
+    left = 0 if hole.is_tail else BLANK if hole.closes else smallest
     rows = exact.tolist()
     if not rows:
-        if 0 < hole.stop - hole.start < min(left, SMALLEST_RECORD):
+        if 0 < hole.stop - hole.start < min(left, SMALLEST_RECORD + more):
             raise refusal("no room", offset=hole.start, size=hole.stop - hole.start)
         free.append(_Free(number, hole.start, hole.stop, left))
         return
@@ -114,11 +133,11 @@ def _place_known(hole: Hole, number: int, exact: NDArray[np.void], placed: list[
     ends = [row[0] for row in rows[1:]] + [hole.stop]
     for row, end in zip(rows, ends, strict=True):
         begin, size = row[0], row[1]
-        if 0 < begin - at < SMALLEST_FILLER:  # only before the first one
+        if 0 < begin - at < smallest:  # only before the first one
             begin, size = at, size + begin - at
         elif begin > at:
-            free.append(_Free(number, at, begin, SMALLEST_FILLER))
-        least = left if end == hole.stop else SMALLEST_FILLER
+            free.append(_Free(number, at, begin, smallest))
+        least = left if end == hole.stop else smallest
         if 0 < end - (begin + size) < least:
             size = end - begin
         placed.append((begin, size, row[2], row[3]))
@@ -166,21 +185,21 @@ def content_of(hole: Hole, filling: Filling, lost: Lost) -> Iterator[tuple[int, 
     first, stop = np.searchsorted(filling.placed["offset"], (hole.start, hole.stop)).tolist()
     at = hole.start
     for row, (offset, size, *_) in enumerate(filling.placed[first:stop].tolist(), first):
-        yield from _fillers(at, offset, hole.time)
+        yield from _fillers(at, offset, hole.time, crc=filling.crc)
         record = _placeholder(filling, lost, row)
         yield offset, record
-        yield from _fillers(offset + len(record), offset + size, hole.time)
+        yield from _fillers(offset + len(record), offset + size, hole.time, crc=filling.crc)
         at = offset + size
     if hole.closes:
         if at < hole.stop:
             yield at, blank(hole.stop - at)
     elif not hole.is_tail:
-        yield from _fillers(at, hole.stop, hole.time)
+        yield from _fillers(at, hole.stop, hole.time, crc=filling.crc)
 
 
-def _fillers(start: int, stop: int, time: int) -> Iterator[tuple[int, bytes]]:
+def _fillers(start: int, stop: int, time: int, *, crc: bool) -> Iterator[tuple[int, bytes]]:
     while start < stop:
-        record = filler(start, stop - start, time)
+        record = filler(start, stop - start, time, crc=crc)
         yield start, record
         start += len(record)
 
@@ -206,10 +225,12 @@ _NO_MESSAGES = zlib.compress(b"")
 _EMPTY_BLOCK = b"\0\0\0\xff\xff"
 """A stored block without content: after the head of such a body, it makes it longer."""
 _TAGGED = pack_properties({"TAGS": PLACEHOLDER_TAG})
+_LATEST = 10**13
 
 
 @cache
-def _form(topic: str, queue_id: int) -> _Form:
+def _form(topic: str, queue_id: int, time: int = 0) -> _Form:
+    """`time`: its store time, which only records of timers have in them, always in the same number of digits."""
     if topic == DELAY_TOPIC:
         names = {"DELAY": str(queue_id + 1), "REAL_TOPIC": HALF_TOPIC, "REAL_QID": "0"}
         return _Form(b"0", pack_properties(names))
@@ -217,6 +238,9 @@ def _form(topic: str, queue_id: int) -> _Form:
         return _Form(b"0", _TAGGED, born=1)
     if topic == OP_TOPIC:  # these records are small: there is no room for a tag
         return _Form(b"0", b"")
+    if topic == TIMER_TOPIC:
+        names = {"TIMER_OUT_MS": f"{time % _LATEST:013}", "TIMER_DEL_UNIQKEY": PLACEHOLDER_TAG, "REAL_QID": "0", "TAGS": PLACEHOLDER_TAG}
+        return _Form(b"0", pack_properties(names))
     return _Form(_NO_MESSAGES, _TAGGED, _COMPRESSED | NEED_UNWRAP | INNER_BATCH)
 
 
@@ -233,12 +257,13 @@ def code_of(topic: str, time: int) -> int:
 
 
 def placeholder(
-    queue: tuple[str, int], slot: int, offset: int, room: int, time: int, *, more: bytes = b"", as_large: bool = False
-) -> bytes:  # fmt: skip
+    queue: tuple[str, int], slot: int, offset: int, room: int, time: int, *, more: bytes = b"", as_large: bool = False, crc: bool = False
+) -> bytes:
     """A record for a lost message, with `more` properties. It has `room` bytes, or fewer if a filler fits after it."""
     topic, queue_id = queue
-    form, least = _form(topic, queue_id), smallest_placeholder(topic, queue_id) + len(more)
-    slack = room - least
+    form, least = _form(topic, queue_id, time if topic == TIMER_TOPIC else 0), smallest_placeholder(topic, queue_id) + len(more)
+    checksum = CRC_SIZE if crc else 0
+    slack = room - least - checksum
     if slack < 0:
         raise refusal("no room", offset=offset, size=room)
     properties, body = form.properties + more, form.body
@@ -246,21 +271,24 @@ def placeholder(
         body, slack = _NO_MESSAGES[:2] + _EMPTY_BLOCK * (slack // len(_EMPTY_BLOCK)) + _NO_MESSAGES[2:], slack % len(_EMPTY_BLOCK)
     elif as_large:
         body, slack = body + b"0" * slack, 0
-    if slack < SMALLEST_FILLER:
+    if slack < SMALLEST_FILLER + checksum:
         # Both ways in which brokers parse properties pass empty ones; the op topic's consumer reads a number.
         body, properties = (body + b"0" * slack, properties) if topic == OP_TOPIC else (body, properties + _SEPARATOR * slack)
     message = Message(
         topic=topic, body=body, properties=properties, queue_id=queue_id, queue_offset=slot, sys_flag=form.sys_flag,
         born_timestamp=time if form.born is None else form.born, store_timestamp=time,
+        property_crc="proper" if crc else "",
     )  # fmt: skip
     return encode(message, offset)
 
 
-def filler(offset: int, room: int, time: int) -> bytes:
+def filler(offset: int, room: int, time: int, *, crc: bool = False) -> bytes:
     """A record that rolls back a transaction (4.0 to 4.2): brokers put it into no queue. It has at most `room` bytes."""
-    size = room if room <= _MOST_FILLED else min(_MOST_FILLED, room - SMALLEST_FILLER)
-    topic = PLACEHOLDER_TAG[: size - SMALLEST_RECORD + 1]
+    least = SMALLEST_RECORD - 1 + (CRC_SIZE if crc else 0)
+    size = room if room <= _MOST_FILLED else min(_MOST_FILLED, room - least - len(PLACEHOLDER_TAG))
+    topic = PLACEHOLDER_TAG[: size - least]
     message = Message(
-        topic=topic, body=bytes(size - SMALLEST_RECORD + 1 - len(topic)), sys_flag=ROLLBACK, born_timestamp=time, store_timestamp=time
-    )
+        topic=topic, body=bytes(size - least - len(topic)), sys_flag=ROLLBACK, born_timestamp=time, store_timestamp=time,
+        property_crc="proper" if crc else "",
+    )  # fmt: skip
     return encode(message, offset)

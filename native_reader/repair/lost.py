@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.broker.consumer_offsets import GroupOffset
-from native_reader.layout.kinds import kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_light, is_written
 from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
+from native_reader.repair.batch_queues import lost_records
 from native_reader.repair.log_shape import LogShape
 from native_reader.repair.old_queues import is_filler
 from native_reader.repair.refusals import refusal
 from native_reader.repair.survey import Survey, Survivors
 
-_NOT_TRIED = ("timer", "pop")
-"""Kinds of topics from which a broker's own services read: no broker has shown that they pass a placeholder."""
 _MOST_AFTER = 10_000
 """How many offsets a group may be after the end of its queue."""
 _BEYOND = 2**63 - 1
@@ -53,6 +51,8 @@ class Lost(NamedTuple):
     """The places in light queues of the records in `exact`, if entries there name them."""
     loose_lights: list[Loose]
     """The other lost slots of light queues."""
+    counts: Mapping[tuple[int, int], int] = {}
+    """By number of the queue and slot: how many messages a lost record held, if they were several."""
 
 
 def named_end(survey: Survey, until: int) -> int:
@@ -67,17 +67,20 @@ def named_end(survey: Survey, until: int) -> int:
     return end
 
 
-def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset], *, ends_in_loss: bool) -> Lost:
+def lost_in(
+    survey: Survey, shape: LogShape, groups: Iterable[GroupOffset], batch_topics: Collection[str] = (), *, ends_in_loss: bool
+) -> Lost:
     """What is lost in each queue. `ends_in_loss`: bytes after the last whole record are lost."""
     lossy = [(hole.start, hole.stop) for hole in shape.holes if not (hole.is_tail and shape.clears)]
     committed, holes = _committed(groups), np.array(lossy, np.int64).reshape(-1, 2)
+    counts = dict[tuple[int, int], int]()
     queues, ends, begins, pieces = list[tuple[str, int]](), list[int](), list[int](), [np.empty(0, EXACT)]
     """`begins`: from where on only groups know of messages of each queue."""
     for key, queue in sorted(survey.queues.items()):
         _check_order(key, queue)
         passed = committed.get(key, 0)
         known = passed if ends_in_loss or _may_have_ended_later(queue, holes, passed) else 0
-        parts = list(_parts(key, queue, shape, holes))
+        parts = list(_parts(key, queue, shape, holes, 1 if key[0] in batch_topics else SMALLEST_RECORD))
         slots = np.concatenate([slots for slots, _ in parts])
         begin = max(queue.runs[-1].stop if queue.runs else 0, int(slots[-1]) + 1 if len(slots) else 0)
         has_place = queue.runs or queue.before is not None
@@ -86,8 +89,9 @@ def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset], *, e
         begins.append(begin)
         queues.append(key)
         ends.append(max(queue.runs[-1].stop if queue.runs else 0, int(slots[-1]) + 1 if len(slots) else 0))
-        if len(slots) and kind_of_topic(key[0]) in _NOT_TRIED:
-            raise refusal("lost kind", topic=key[0])
+        if len(slots) and key[0] in batch_topics:
+            slots, entries, held = lost_records(slots, entries, queue.before, np.array([run.first for run in queue.runs], np.int64))
+            counts |= {(len(queues) - 1, slot): count for slot, count in zip(slots.tolist(), held.tolist(), strict=True) if count > 1}
         lost = np.empty(len(slots), EXACT)
         lost["offset"] = np.where(_is_in_hole(entries, holes), entries["offset"], -1)
         lost["size"], lost["queue"], lost["slot"] = entries["size"], len(queues) - 1, slots
@@ -98,7 +102,7 @@ def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset], *, e
     exact = _without_overlaps(own[own["offset"] >= 0])
     lights = light[np.isin(light["offset"], exact["offset"])]
     loose = (list(_loose(survey, queues, begins, each, known)) for each, known in ((own, exact), (light, lights)))
-    return Lost(queues, exact, next(loose), ends, lights, next(loose))
+    return Lost(queues, exact, next(loose), ends, lights, next(loose), counts)
 
 
 def _may_have_ended_later(queue: Survivors, holes: Numbers, stop: int) -> bool:
@@ -136,10 +140,15 @@ def _nothing_at(slots: Numbers) -> tuple[Numbers, NDArray[np.void]]:
     return slots, np.zeros(len(slots), QUEUE_ENTRY)
 
 
-def _parts(key: tuple[str, int], queue: Survivors, shape: LogShape, holes: Numbers) -> Iterator[tuple[Numbers, NDArray[np.void]]]:
-    """The lost slots of a queue, and what its files have there: before, between and after the survivors."""
+def _parts(
+    key: tuple[str, int], queue: Survivors, shape: LogShape, holes: Numbers, smallest: int
+) -> Iterator[tuple[Numbers, NDArray[np.void]]]:
+    """The lost slots of a queue, and what its files have there: before, between and after the survivors.
+
+    `smallest`: how many bytes a message takes at least.
+    """
     runs, old, stop = queue.runs, queue.before, queue.runs[-1].stop if queue.runs else 0
-    room = sum(hole.stop - hole.start for hole in shape.holes) // SMALLEST_RECORD
+    room = sum(hole.stop - hole.start for hole in shape.holes) // smallest
 
     def every(first: int, end: int) -> tuple[Numbers, NDArray[np.void]]:
         if end - first > room:

@@ -15,15 +15,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns.rows import Rows
-from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC
-from native_reader.layout.queue_entry import is_light, java_hash
+from native_reader.layout.queue_entry import is_light
 from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Mask, Numbers
 from native_reader.plan.beside import Sides
+from native_reader.repair.batch_queues import stated_counts
 from native_reader.repair.doubts import KEYS, WHY, doubts_in
 from native_reader.repair.kept_keys import KeptKeys, indexed
 from native_reader.repair.records import ReadSettings, Records, held_back
-from native_reader.repair.refusals import BATCHES, refusal
 from native_reader.scan.read import Reading
 from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import FileSizes
@@ -32,7 +31,6 @@ from native_reader.verify.contradicted import Contradicted
 from native_reader.verify.marks import Marks, new_marker
 from native_reader.verify.sides import QueueNumbering
 
-_PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
 _KEYS_COLUMN = "keys"
 _AT_ONCE = 1 << 17
 """Records that are compared with queues at once: each time looks into every queue."""
@@ -141,14 +139,13 @@ class _MarkedSplit(Reading):
         for topic, queue_id in marks.places:
             self._numbers.append(self._numbering.number(topic, queue_id))
             self._is_delay.append(topic == DELAY_TOPIC.encode())
-        if ((marks.flags & INNER_BATCH != 0) & ((marks.tag != _PLACEHOLDER) | (marks.messages > 0))).any():
-            raise refusal(BATCHES)
+        counts = stated_counts(marks.messages, marks.flags & INNER_BATCH != 0)
         state = marks.flags & TRANSACTION
         queue = np.array(self._numbers, np.int64)[marks.place]
         queue = np.where((state == PREPARED) | (state == ROLLBACK), held_back(queue), queue)
         code, by_time = self._codes(rows, marks)
         doubts, none = self._doubts(rows, marks), np.zeros(len(rows), np.bool_)
-        own = Records(marks.offset, marks.size.astype(np.int64), marks.time, queue, marks.queue_offset, code, by_time, doubts, none)
+        own = Records(marks.offset, marks.size.astype(np.int64), marks.time, queue, marks.queue_offset, code, by_time, doubts, counts, none)
         return _joined([own, self._lights(own, marks)]) if len(marks.light) else own
 
     def _lights(self, own: Records, marks: Marks) -> Records:
@@ -157,7 +154,8 @@ class _MarkedSplit(Reading):
         numbers = np.array([self._numbering.number(name, 0) if is_light(text) else -1 for name, text in names], np.int64)[marks.light]
         which = (numbers >= 0) & (marks.light_number >= 0) & (own.queue[marks.light_row] >= 0)
         found = own.where(marks.light_row[which])
-        return found._replace(queue=numbers[which], slot=marks.light_number[which], is_light=np.ones(len(found.offset), np.bool_))
+        one, light = np.ones(len(found.offset), np.int64), np.ones(len(found.offset), np.bool_)
+        return found._replace(queue=numbers[which], slot=marks.light_number[which], messages=one, is_light=light)
 
     def _doubts(self, rows: Rows, marks: Marks) -> NDArray[np.int8]:
         found = doubts_in(rows, marks.doubts)

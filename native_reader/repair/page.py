@@ -11,7 +11,7 @@ from native_reader.account.account import COLUMNS, Account, merged
 from native_reader.account.states import STATES, Mark, why
 from native_reader.broker.config_files import without
 from native_reader.broker.tier import tier_of
-from native_reader.layout.kinds import OP_TOPIC, kind_of_topic
+from native_reader.layout.kinds import kind_of_topic
 from native_reader.layout.queue_entry import is_light
 from native_reader.log.recovery import is_controlled
 from native_reader.markdown import Block, Document, Items, Result, Results, Section, Table, columns, paragraph, result
@@ -127,6 +127,8 @@ def _lost_queues(plan: RepairPlan) -> Iterator[dict[str, Any]]:
     for number, (topic, queue_id) in enumerate(plan.lost.queues):
         lists = (plan.filling.placed, plan.filling.lights)
         slots = np.sort(np.concatenate([each["slot"][each["queue"] == number] for each in lists]))
+        if topic in plan.batch_topics:
+            slots = np.concatenate([slots[:0], *(slot + np.arange(plan.lost.counts.get((number, slot), 1)) for slot in slots.tolist())])
         if len(slots):
             parts = np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1)
             runs = [(int(part[0]), int(part[-1]) + 1) for part in parts]
@@ -321,7 +323,9 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
 def _not_served(plan: RepairPlan, facts: Mapping[str, Any]) -> list[Block]:
     """The messages that are not served, by queue and state."""
     blocks = faults_of(plan.account, f"{'repair' if plan.moved is None else 'extract'}.json")
-    return [*blocks, *paragraph("lost ends", topic=OP_TOPIC)] if any(each["topic"] == OP_TOPIC for each in facts["queues"]) else blocks
+    lost = sorted({each["topic"] for each in facts["queues"]})
+    said = [(_WITH_EFFECT[kind], topic) for topic in lost if (kind := kind_of_topic(topic)) in _WITH_EFFECT]
+    return [*blocks, *(block for kind, topic in said for block in paragraph(kind, topic=topic))]
 
 
 def _taken(plan: RepairPlan) -> list[Block]:
@@ -390,6 +394,8 @@ def _elsewhere(plan: RepairPlan) -> Iterator[str]:
         yield "step log"
 
 
+_WITH_EFFECT = {"op": "lost op", "timer": "lost timer", "pop": "lost pop"}
+"""Kinds of the broker's own topics whose losses have an effect on messages of users, and what says it."""
 _SEEN = ("seen by new", "seen by old")
 """What consumers get in the place of a lost message."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from native_reader.account.account import Account
 from native_reader.account.states import AS_WANTED, UNREACHABLE, Mark, why
@@ -21,27 +23,29 @@ from native_reader.broker.progress import checkpoint_of
 from native_reader.broker.settings import Topics
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.layout.properties import CRC_SIZE
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_light, is_written
 from native_reader.layout.record import UP_TO_MAGIC, Numbers, stored_crc
 from native_reader.log.recovery import is_controlled
 from native_reader.records.damages import Damages
 from native_reader.repair import disk
+from native_reader.repair.batch_queues import entries_at, in_order
 from native_reader.repair.checking import Warned, checked
 from native_reader.repair.doubts import ALWAYS_LOST, KEYS, PLACE, TAG, TAGGED, TRANSACTION, Doubt, contradicted_by_index, damaged_tags
 from native_reader.repair.fields import FLAG, INDEXED, TOPIC, decisions_on
 from native_reader.repair.filling import Filling, code_of, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.kept_keys import KeptKeys
-from native_reader.repair.log_shape import LogShape, Moved, shape_of, was_blank
+from native_reader.repair.log_shape import Hole, LogShape, Moved, shape_of, was_blank
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.named import as_named, renamed_in
 from native_reader.repair.new_database import LEFT_OUT, NewDatabase, new_database
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.others import MOST_OFFSET, Filled, filled_from, without_foreign
 from native_reader.repair.plain import Plain, plain_of
-from native_reader.repair.records import CRCS, Choices, ReadSettings
+from native_reader.repair.records import CRCS, Choices, ReadSettings, bytes_at, size_at
 from native_reader.repair.refusals import refusal
-from native_reader.repair.refused import refuse_foreign, refuse_kinds, refuse_topics
+from native_reader.repair.refused import appends_checksums, refuse_foreign, refuse_kinds, refuse_topics
 from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_settings
 from native_reader.repair.survey import WANTED, Change, Decided, NewQueue, Run, Survey, Survivors
 from native_reader.sentences import Said, say
@@ -54,6 +58,9 @@ from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.rocksdb import size_of_database
 from native_reader.storage.store import DLEDGER, StoreFiles
+from native_reader.writing.records import checksum_of
+
+_BEYOND = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,9 @@ class RepairPlan:
     """Whether nothing tells how large queue files are: they get the size of a default broker."""
     database: NewDatabase | None = None
     """The database with queues, if the store has one."""
+    batch_topics: Collection[str] = ()
+    """The topics with batch queues, whose files have `batch_file_bytes`."""
+    batch_file_bytes: int = 0
 
     @property
     def log_directories(self) -> set[str]:
@@ -158,10 +168,13 @@ class RepairPlan:
         """The offsets of the records that something else in the store contradicts."""
         return tuple(self.doubts)
 
-    @property
+    @cached_property
     def corrected(self) -> Mapping[int, int]:
-        """The records that are kept with another checksum, by offset."""
-        return self.survey.wrong.right
+        """The records that are kept with another checksum, by offset. A placeholder takes the place of those that are left out."""
+        right, stops = self.survey.wrong.right, [hole.stop for hole in self.shape.holes]
+        places = {offset: bisect_right(stops, offset) for offset in right}
+        holes = [*self.shape.holes, Hole(_BEYOND, _BEYOND, 0)]
+        return {offset: right[offset] for offset, at in places.items() if offset < holes[at].start}
 
     @property
     def fields(self) -> Mapping[int, Change]:
@@ -172,7 +185,18 @@ class RepairPlan:
     def rewritten(self) -> Mapping[int, bytes]:
         """What differs in records that are kept, by its place in the log."""
         sums = {offset + UP_TO_MAGIC: stored_crc(right) for offset, right in self.corrected.items()}
-        return sums | {offset + change.at: change.content for offset, change in self.fields.items()}
+        changed = sums | {offset + change.at: change.content for offset, change in self.fields.items()}
+        if self.filling.crc:
+            changed |= dict(self._checksums(offset, changed) for offset in {*self.corrected, *self.fields})
+        return changed
+
+    def _checksums(self, offset: int, changed: Mapping[int, bytes]) -> tuple[int, bytes]:
+        """The place of the checksum of a whole record (enabledAppendPropCRC), and what it is with these changes."""
+        content = bytearray(bytes_at(self.files, offset, size_at(self.files, offset))[:-CRC_SIZE])
+        for at, part in changed.items():
+            if offset <= at < offset + len(content):
+                content[at - offset : at - offset + len(part)] = part
+        return offset + len(content), checksum_of(bytes(content))
 
     @property
     def changes(self) -> bool:
@@ -292,12 +316,26 @@ class RepairPlan:
         """The end of the new log's last record."""
         return self.filling.end
 
+    def batch_queues(self) -> Iterator[tuple[tuple[str, int], OldQueue | None, NDArray[np.void]]]:
+        """The batch queues of the new store: topic and number, the old files, and all entries."""
+        placed, sizes, times, *_ = self.filling
+        for number, key in enumerate(self.lost.queues):
+            if key[0] in self.batch_topics:
+                rows = np.flatnonzero(placed["queue"] == number)
+                slots = placed["slot"][rows]
+                counts = np.array([self.lost.counts.get((number, slot), 1) for slot in slots.tolist()], np.int64)
+                lost = entries_at(placed["offset"][rows], sizes[rows], code_of(key[0], 0), times[rows], slots, counts)
+                queue = self.survey.queues[key]
+                yield key, queue.before, in_order([*queue.batched, lost])
+
     def queues(self) -> Iterator[NewQueue]:
-        """The queues of the new store."""
+        """The other queues of the new store."""
         placed, sizes, times, *_ = self.filling
         order = np.argsort(placed["queue"], kind="stable")
         bounds = np.searchsorted(placed["queue"][order], np.arange(len(self.lost.queues) + 1))
         for number, key in enumerate(self.lost.queues):
+            if key[0] in self.batch_topics:
+                continue
             lights = self.filling.lights[self.filling.lights["queue"] == number]
             mine = np.concatenate([order[bounds[number] : bounds[number + 1]], lights["row"]])
             entries = np.empty(len(mine), WANTED)
@@ -351,7 +389,8 @@ def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys 
         lacking.insert(0, (0, own.min_offset))
     if not look.is_stale:
         lacking.append((max(look.survey.end, lacking[-1][1] if lacking else 0), MOST_OFFSET))
-    found = filled_from(own, look.shape.size, lacking, look.survey.queues, settings)
+    queues = {key: each for key, each in look.survey.queues.items() if key[0] not in look.old.batch_topics}
+    found = filled_from(own, look.shape.size, lacking, queues, settings)
     plan = _planned(found.files, settings, kept)
     return replace(plan, starting=_starting(files, look.survey, look.log_end, settings), alone=alone, filled=found)
 
@@ -375,6 +414,8 @@ def _looked(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) ->
     refuse_topics(files, settings.choices.topics, (topic for topic, _ in old.all))
     if settings.choices.topics and (light := next((topic for topic, _ in old.all if is_light(topic)), None)):
         raise refusal("light", name=f"'{light}'")
+    if batched := sorted(old.batch_topics & {*settings.choices.topics}):
+        raise refusal("batches of extract", topic=batched[0])
     survey = _surveyed(files, old, settings, kept)
     plan = survey.reader.scan.plan()
     log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
@@ -394,10 +435,13 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
     groups = _groups(files)
     # Without such losses, a group after the end of its queue is one of a topic that was deleted and created again.
     ends_in_loss = until > 0 or shape.has_junk or shape.bases[-1] in shape.made
-    lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
-    filling = filled(shape, lost, survey.end, survey.light_lists, as_large=old.database is not None)
+    lost = lost_in(survey, shape, () if is_stale else groups, old.batch_topics, ends_in_loss=ends_in_loss)
+    as_large, crc = old.database is not None, appends_checksums(files)
+    filling = filled(shape, lost, survey.end, survey.light_lists, as_large=as_large, crc=crc)
     for loose in filling.ignored:
         lost.ends[loose.queue] = loose.first
+    if not old.batch_file_bytes and any(topic in old.batch_topics for topic, _ in lost.queues):
+        raise refusal("batch size", store=files.uri)
     check = checked(as_named(files), settings)
     ahead = max(0, max(checkpoint_of(files.uri).times) - survey.last_time)
     done = RepairPlan(
@@ -405,6 +449,7 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
         dict(sorted(survey.doubts.items())), dropped, remade, tuple(groups), is_stale and not clears, _was_stopped(files),
         index_shape(files, settings.sizes), settings.choices, _mended(files, old, survey, settings.choices), ahead,
         check.account, () if settings.choices.topics else check.copied, assumes_queue_size=old.assumes_size,
+        batch_topics=old.batch_topics, batch_file_bytes=old.batch_file_bytes,
     )  # fmt: skip
     if old.database is not None:
         done = replace(done, database=new_database(old.database, old.all, list(done.queues()), shape, has_stale=done.has_stale))

@@ -80,6 +80,8 @@ class Records(NamedTuple):
     """Whether the code is a delivery time, which follows from the broker's settings."""
     doubt: NDArray[np.int8]
     """What contradicts it: a number of `doubts.WHY`."""
+    messages: Numbers
+    """How many queue offsets it takes: more than one only in batch queues."""
     is_light: Mask
     """Whether it stands for the place of a record in a light queue, which the record is in besides its own."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from native_reader.errors import RepairError
 from native_reader.sentences import Said, say
 
-BATCHES = "batches"
-
 
 def refusal(kind: str, **values: int | str | Said) -> RepairError:
     """The error of that kind."""

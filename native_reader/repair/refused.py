@@ -15,7 +15,7 @@ from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal
 from native_reader.sentences import ENGLISH, Said
-from native_reader.sides.queues import BATCH_DIRECTORY, Queue, topics_in
+from native_reader.sides.queues import Queue, topics_in
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.local import local_path
 from native_reader.storage.packed import rest_command
@@ -26,7 +26,7 @@ from native_reader.witness.contradiction import FOREIGN_SEGMENTS
 from native_reader.witness.look import look_at
 
 _LOCAL = "file://"
-_PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
+_PARTS = ("tieredStore",)
 """What a broker whose master a controller chooses has beside its log."""
 _SAMPLED = 8
 _LOOKED_AT = 64 << 10
@@ -59,7 +59,8 @@ def refuse_kinds(files: StoreFiles, choices: Choices, others: Sequence[StoreFile
     if is_controlled(files) and not (choices.single or choices.plain or choices.topics):
         raise refusal("controller", store=files.uri, name=EPOCHS)
     _refuse_parts(files)
-    _refuse_property_crc(files)
+    if choices.topics and appends_checksums(files):
+        raise refusal("property crc")
 
 
 def refuse_foreign(files: StoreFiles, reserved_hours: int) -> None:
@@ -99,11 +100,12 @@ def _refuse_parts(files: StoreFiles) -> None:
             raise refusal("part", name=f"{files.uri}/{name}")
 
 
-def _refuse_property_crc(files: StoreFiles) -> None:
-    """Brokers that verify these checksums reject a placeholder without one."""
+def appends_checksums(files: StoreFiles) -> bool:
+    """Whether its broker appends a checksum to each record: those that verify them reject a placeholder without one."""
     step = max(1, len(files.segments) // _SAMPLED)
     for segment in files.segments[::step]:
         with storage_of(segment.uri).open(segment.uri) as file:
             (content,) = file.read_ranges([(0, _LOOKED_AT)])
         if CRC_NAME in content:
-            raise refusal("property crc")
+            return True
+    return False

@@ -47,7 +47,9 @@ def mended_settings(config: str | None, topics: Iterable[str], with_entries: Col
     return found
 
 
-def copy_settings(config: str, folder: str, mended: Mapping[str, str], queues: Iterable[tuple[str, int]]) -> None:
+def copy_settings(
+    config: str, folder: str, mended: Mapping[str, str], queues: Iterable[tuple[str, int]], batch_topics: Collection[str]
+) -> None:
     """Copy the files of a directory of settings. `queues`: those of the new store, from which the settings of topics can be made."""
     source = local_path(config)
     for name, _ in disk.files_below(source):
@@ -58,21 +60,24 @@ def copy_settings(config: str, folder: str, mended: Mapping[str, str], queues: I
         if what == OLDER:
             disk.copy(disk.path_in(source, name + BACKUP), disk.path_in(folder, name))
         elif what in (DERIVED, OTHER):
-            write_topics(disk.path_in(folder, name), queues)
+            write_topics(disk.path_in(folder, name), queues, batch_topics)
 
 
-def write_topics(path: str, queues: Iterable[tuple[str, int]]) -> None:
+def write_topics(path: str, queues: Iterable[tuple[str, int]], batch_topics: Collection[str] = ()) -> None:
     """Write the settings of the topics of these queues."""
-    content = json.dumps({"dataVersion": {"counter": 1, "timestamp": 0}, "topicConfigTable": _topics(queues)}, indent=1).encode()
+    table = _topics(queues, batch_topics)
+    content = json.dumps({"dataVersion": {"counter": 1, "timestamp": 0}, "topicConfigTable": table}, indent=1).encode()
     with disk.changed(path, len(content)) as file:
         disk.put(file, 0, content)
 
 
-def _topics(queues: Iterable[tuple[str, int]]) -> dict[str, dict[str, object]]:
+def _topics(queues: Iterable[tuple[str, int]], batch_topics: Collection[str]) -> dict[str, dict[str, object]]:
     """The settings of users' topics with as many queues as there are: a broker makes its own topics again."""
     counts: dict[str, int] = {}
     for topic, queue_id in queues:
         if kind_of_topic(topic) not in SYSTEM_KINDS and not is_light(topic):  # a light queue has no settings
             counts[topic] = max(counts.get(topic, 0), queue_id + 1)
     kept = {"perm": 6, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False}
-    return {topic: {"topicName": topic, "readQueueNums": n, "writeQueueNums": n, **kept} for topic, n in sorted(counts.items())}
+    of_batches = {topic: {"attributes": {"queue.type": "BatchCQ"}} for topic in batch_topics}
+    own = {topic: {"readQueueNums": n, "writeQueueNums": n, **of_batches.get(topic, {})} for topic, n in sorted(counts.items())}
+    return {topic: {"topicName": topic, **kept, **each} for topic, each in own.items()}

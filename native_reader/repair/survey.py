@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.bodies import decompress
-from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.layout.queue_entry import QUEUE_ENTRY, is_hash
 from native_reader.layout.record import COMPRESSED, Mask, Numbers
 from native_reader.records.damages import CHECKSUM, NO_DAMAGE, Damages
+from native_reader.repair.batch_queues import entries_of
 from native_reader.repair.doubts import ALWAYS_LOST, KEYS, MAYBE_TEXT, TAGGED, TEXT, TRANSACTION, WHY, ZEROS, Doubt
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.marked import MarkedLog
@@ -143,6 +144,8 @@ class Survivors:
     wanted: list[NDArray[np.void]] = field(default_factory=list)
     lacking: int = 0
     """How many entries must be written: those of `wanted`, if they are in memory."""
+    batched: list[NDArray[np.void]] = field(default_factory=list)
+    """All entries of a batch queue, in the order of the log."""
     replaced: Counter[int] = field(default_factory=Counter)
     """How many of them are before the end of the old queue, by the number of their file: there, that names others, or nothing."""
     earlier: int = -1
@@ -155,6 +158,7 @@ class Survivors:
         self.runs = self.runs[run:]
         self.replaced.clear()
         self.wanted = [each[each["entry"]["offset"] >= begin] for each in self.wanted]
+        self.batched = [each[each["offset"] >= begin] for each in self.batched]
 
 
 @dataclass(slots=True)
@@ -278,7 +282,7 @@ class Survey:
     def _doubtful(self, records: Records) -> Mask:
         """Compare records with the entries of their queues. Returns which are doubtful. `records`: queue by queue."""
         is_doubtful = np.zeros(len(records.queue), np.bool_)
-        for begin, stop in _pieces(records.queue, 0):
+        for begin, stop in _pieces(records.queue):
             number = int(records.queue[begin])
             if number >= 0:
                 is_doubtful[begin:stop] = self._compare(self.reader.queues[number], records.where(slice(begin, stop)))
@@ -290,7 +294,7 @@ class Survey:
         """Compare the places of records in light queues with their entries, and note how long the lists of these places are."""
         lights = lights.where(_by_queue(lights.queue))
         lengths = np.zeros(len(records.offset), np.int64)
-        for begin, stop in _pieces(lights.queue, 0):
+        for begin, stop in _pieces(lights.queue):
             number = int(lights.queue[begin])
             if number >= 0:
                 mine = lights.where(slice(begin, stop))
@@ -329,18 +333,27 @@ class Survey:
 
     def _compare_own(self, key: tuple[str, int], queue: Survivors, records: Records) -> Mask:
         """The same for records that the queue may name."""
-        is_doubtful = np.zeros(len(records.slot), np.bool_)
-        for begin, stop in _pieces(records.slot, 1):
+        is_doubtful, is_batch = np.zeros(len(records.slot), np.bool_), key[0] in self._old.batch_topics
+        if not is_batch and (records.messages > 1).any():
+            raise refusal("batches", topic=key[0])
+        for begin, stop in _following(records.slot, records.slot + records.messages):
             run, first = records.where(slice(begin, stop)), int(records.slot[begin])
             count = stop - begin
-            entries = np.zeros(count, QUEUE_ENTRY) if queue.before is None else queue.before.read(first, first + count)
+            after = int(run.slot[-1] + run.messages[-1])
+            entries = np.zeros(after - first, QUEUE_ENTRY) if queue.before is None else queue.before.read(first, after)
+            entries = entries[run.slot - first] if is_batch else entries
             wanted = self._wanted(run, entries)
             is_lost = is_doubtful[begin:stop] = wanted < 0
             for part in np.split(np.arange(count), np.flatnonzero(np.diff(is_lost)) + 1) if is_lost.any() else (np.arange(count),):
                 if not is_lost[part[0]]:
                     self._keep(key, queue, run, part)
             differing = np.flatnonzero(wanted >= 0 if self._topics else wanted > 0)
-            if len(differing):
+            if is_batch:
+                kept = np.flatnonzero(wanted >= 0)
+                codes = np.where(wanted == 0, entries["tags_code"], run.code)
+                queue.batched.append(entries_of(run.where(kept), codes[kept]))
+                queue.lacking += len(differing)
+            elif len(differing):
                 self._note_wanted(key, queue, _entries(run.where(differing)))
                 self._note_replaced(queue, first + differing)
         return is_doubtful
@@ -384,7 +397,7 @@ class Survey:
         The entry of a doubtful record that is kept stays: it shows what the record was.
         """
         names = (entries["offset"] == records.offset) & (entries["size"] == records.size)
-        wrong = names & ~records.by_time & (entries["tags_code"] != records.code)
+        wrong = names & ~records.by_time & (entries["tags_code"] != records.code) & is_hash(entries["tags_code"])
         wanted: NDArray[np.int8] = (~names).astype(np.int8)
         for row in np.flatnonzero(wrong).tolist():
             offset = int(records.offset[row])
@@ -407,14 +420,15 @@ class Survey:
     def _keep(self, key: tuple[str, int], queue: Survivors, records: Records, rows: Numbers) -> None:
         """Note that the messages of these consecutive rows survive."""
         first, begin, last = int(records.slot[rows[0]]), int(records.offset[rows[0]]), int(records.offset[rows[-1]])
+        stop = int(records.slot[rows[-1]] + records.messages[rows[-1]])
         before = queue.runs[-1] if queue.runs else None
         if before is not None and before.stop == first:
-            before.stop, before.last = first + len(rows), last
+            before.stop, before.last = stop, last
             return
         self._runs += 1
         if self._runs > _MOST_RUNS:
             raise refusal("order", topic=key[0], queue=key[1], offset=begin)
-        queue.runs.append(Run(first, first + len(rows), begin, last))
+        queue.runs.append(Run(first, stop, begin, last))
 
     def _cover(self, records: Records) -> None:
         """Note the bytes before and between these records."""
@@ -427,7 +441,7 @@ class Survey:
             self.uncovered.append(Uncovered(int(before[row]), int(records.offset[row]), int(times[row])))
         if not self.messages:
             self.first_time = int(records.time[0])
-        self.messages += len(records.offset)
+        self.messages += int(records.messages.sum())
         self.end, self.last_time = int(ends[-1]), int(records.time[-1])
 
 
@@ -438,11 +452,16 @@ def _by_queue(queues: Numbers) -> Numbers:
     return np.argsort(narrow, kind="stable")
 
 
-def _pieces(numbers: Numbers, step: int) -> Iterator[tuple[int, int]]:
-    """The ranges of rows in which each number is that much more than the one before it."""
-    bounds = (np.flatnonzero(np.diff(numbers) != step) + 1).tolist()
-    if len(numbers):
-        yield from zip([0, *bounds], [*bounds, len(numbers)], strict=True)
+def _following(slots: Numbers, ends: Numbers) -> Iterator[tuple[int, int]]:
+    """The ranges of rows in which each record begins where the one before it ends."""
+    bounds = (np.flatnonzero(slots[1:] != ends[:-1]) + 1).tolist()
+    if len(slots):
+        yield from zip([0, *bounds], [*bounds, len(slots)], strict=True)
+
+
+def _pieces(numbers: Numbers) -> Iterator[tuple[int, int]]:
+    """The ranges of rows with equal numbers."""
+    yield from _following(numbers, numbers)
 
 
 def _place_of(records: Records, row: int) -> tuple[int, int, int]:

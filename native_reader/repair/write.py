@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.broker.progress import checkpoint_of
-from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY
 from native_reader.log.recovery import EPOCHS
 from native_reader.repair import disk
 from native_reader.repair.comparing import Comparing
@@ -22,14 +22,14 @@ from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.log_shape import Hole, Moved
 from native_reader.repair.moved import content_of_segment, write_settings
 from native_reader.repair.new_database import LEFT_OUT, NewDatabase
-from native_reader.repair.old_queues import WIDTH
+from native_reader.repair.old_queues import WIDTH, OldBatchQueue
 from native_reader.repair.plain import NOT_COPIED, TIMERS, write_timers
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.settings import copy_settings
 from native_reader.repair.survey import NewQueue
 from native_reader.repair.unfinished import LOG, NOTE
 from native_reader.scan.progress import Meter, PartMeter, Watch
-from native_reader.sides.queues import QueueFile
+from native_reader.sides.queues import BATCH_DIRECTORY, QueueFile
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.filled import MadeStorage, made_contents, own_uri, uri_like
@@ -45,7 +45,7 @@ PAGES = {False: ("repair.md", "repair.json"), True: ("extract.md", "extract.json
 LOST = "lost"
 """The folder for the owners of topics, if messages are lost."""
 ABORT = "abort"
-_MADE = (LOST, LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, ABORT, "abort.bak", "lock", NOTE, *PAGES[False], *PAGES[True])
+_MADE = (LOST, LOG, QUEUES, BATCH_DIRECTORY, INDEX, CONFIG, CHECKPOINT, ABORT, "abort.bak", "lock", NOTE, *PAGES[False], *PAGES[True])
 """Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
 _AT_ONCE = 1 << 20
 _LOOK = 0.2
@@ -66,6 +66,7 @@ def write_store(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, c
 def _write_all(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, written: Callable[[], Iterator[Segment]]) -> None:
     background = copies.background
     queues = background.write(_write_queues, plan, disk.path_in(folder, QUEUES))
+    _write_batch_queues(plan, disk.path_in(folder, BATCH_DIRECTORY))
     if plan.moved is None:
         _copy_rest(plan, folder)
     else:
@@ -74,7 +75,7 @@ def _write_all(plan: RepairPlan, folder: str, copies: Copies, kept: KeptKeys, wr
     for _ in written():
         pass
     queues.result()
-    for each in (QUEUES, INDEX):
+    for each in (QUEUES, BATCH_DIRECTORY, INDEX):
         background.flush(disk.path_in(folder, each))
     _write_checkpoint(plan, folder, indexed)
 
@@ -208,6 +209,22 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
         plan.survey.read_again(lambda key, entries: _put_entries(disk.path_in(folder, key[0], str(key[1])), entries, plan.units))
 
 
+def _write_batch_queues(plan: RepairPlan, folder: str) -> None:
+    """Write the files of each batch queue as a whole, or copy them if nothing changes. They begin at the place of the old ones."""
+    for (topic, queue_id), old, entries in plan.batch_queues():
+        place, size = disk.path_in(folder, topic, str(queue_id)), plan.batch_file_bytes
+        files = () if old is None else old.files
+        if not len(entries) or (isinstance(old, OldBatchQueue) and old.has(entries, size)):
+            for file in files:
+                path = local_path(file.uri)
+                disk.copy(path, disk.path_in(place, path.rpartition("/")[2]))
+            continue
+        content, begin = entries.tobytes(), files[0].base * BATCH_ENTRY.itemsize if files else 0
+        for at in range(0, len(content), size):
+            with disk.changed(disk.path_in(place, f"{begin + at:020d}"), size) as new:
+                disk.put(new, 0, content[at : at + size])
+
+
 def _put_entries(place: str, entries: NDArray[np.void], units: int) -> None:
     """Write entries, in the order of their slots, to the files of a queue, which have `units` entries each."""
     for number in np.unique(entries["slot"] // units).tolist():
@@ -261,7 +278,7 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
         if not name.startswith(places):
             disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
     if plan.files.config is not None:
-        copy_settings(plan.files.config, disk.path_in(folder, CONFIG), plan.mended, plan.lost.queues)
+        copy_settings(plan.files.config, disk.path_in(folder, CONFIG), plan.mended, plan.lost.queues, plan.batch_topics)
 
 
 def _copy_database(files: StoreFiles, database: NewDatabase, folder: str) -> None:

@@ -61,10 +61,12 @@ REFUSALS = {
         "{store} 属于 DLedger 节点：每次只能由一个节点生成普通存储。请去掉 --from；`rmqstore diff` 会说明应使用哪个节点",
     ),
     "refused controller": (
-        "{store} has {name}: its broker runs in controller mode, and a repaired log would differ from those of its slaves. "
+        "{store} has {name}: its broker runs in controller mode. Brokers compare only epochs and the ends of their logs, so its "
+        "slaves would go on with other bytes than a repaired master, and nothing would say so. "
         "Copy the store from the slave with the longest log; or make one of a single master, without a controller and slaves: "
         "--single, in Python single=True",
-        "{store} 中有 {name}：其 broker 以 controller 模式运行，修复后的日志会与从节点的不同。"
+        "{store} 中有 {name}：其 broker 以 controller 模式运行。broker 之间只比较 epoch 和日志的末尾，"
+        "因此从节点会继续使用与修复后的 master 不同的内容，且不会有任何提示。"
         "请从日志最长的从节点复制存储；或生成单个 master 的存储，不带 controller 和从节点：--single，在 Python 中为 single=True",
     ),
     "refused rocksdb unread": (
@@ -100,9 +102,25 @@ REFUSALS = {
         f"轻量队列（LMQ）只在 {{name}} 中，其条目与修复后的 commitlog 不符：启用 rocksdbCQDoubleWriteEnable 的 broker "
         f"不会为所有记录重新生成它们。{_RESCUE[1]}",
     ),
+    "refused batches in database": (
+        f"{{store}} has batch queues beside queues in RocksDB: what a broker makes of a repair was not tried. {_RESCUE[0]}",
+        f"{{store}} 中既有批量队列，又有 RocksDB 中的队列：尚未试过 broker 如何处理修复结果。{_RESCUE[1]}",
+    ),
     "refused batches": (
-        f"topics with inner batches (queue type BatchCQ) are not repaired. {_RESCUE[0]}",
-        f"不修复带内部批量消息的 topic（队列类型 BatchCQ）。{_RESCUE[1]}",
+        f"'{{topic}}' has inner batches, and is not of queue type BatchCQ: a broker gives each of their messages a queue offset, "
+        f"and all of them one entry, so that its queues cannot name them. {_RESCUE[0]}",
+        f"'{{topic}}' 中有内部批量消息，但其队列类型不是 BatchCQ：broker 为其中每条消息分配一个位点，却只写入一个条目，"
+        f"因此队列无法对应它们。{_RESCUE[1]}",
+    ),
+    "refused batches of extract": (
+        "'{topic}' has batch queues (queue type BatchCQ), which are not extracted. `rmqstore repair` writes a store with all topics",
+        "'{topic}' 的队列为批量队列（类型 BatchCQ），不能提取。`rmqstore repair` 会写出包含所有 topic 的存储",
+    ),
+    "refused batch size": (
+        "all files of batch queues (queue type BatchCQ) are gone, and nothing in {store} tells how large they were. Name the broker's "
+        "configuration: --broker-conf, in Python broker_conf=",
+        "批量队列（类型 BatchCQ）的文件全部丢失，{store} 中没有内容能说明其大小。请指定 broker 的配置：--broker-conf，"
+        "在 Python 中为 broker_conf=",
     ),
     "refused light": (
         f"{{name}} is a light queue (LMQ): it lists messages of any topics, and would have gaps in an extract. {_RESCUE[0]}",
@@ -177,13 +195,11 @@ REFUSALS = {
         f"'{{topic}}' 的队列 {{queue}} 从队列位点 {{first:,}} 起缺少 {{count:,}} 条消息，而偏移量 {{offset:,}} 之后、"
         f"其相邻消息之间损坏的 {{size:,}} 字节放不下它们。{_RESCUE[1]}",
     ),
-    "refused lost kind": (
-        f"a lost message was in '{{topic}}', and no broker has shown yet that it runs on with a placeholder there. {_RESCUE[0]}",
-        f"丢失的消息属于 '{{topic}}'，尚未验证 broker 能在那里带着占位消息继续运行。{_RESCUE[1]}",
-    ),
     "refused property crc": (
-        f"the records have checksums of the broker (enabledAppendPropCRC). {_RESCUE[0]}",
-        f"记录带有 broker 的校验和（enabledAppendPropCRC）。{_RESCUE[1]}",
+        "the records have checksums of the broker (enabledAppendPropCRC), which cover their places in the log, and an extract moves them. "
+        "`rmqstore repair` keeps the places, and writes a store with all topics",
+        "记录带有 broker 的校验和（enabledAppendPropCRC），它包含记录在日志中的位置，而提取会移动记录。`rmqstore repair` 保留这些位置，"
+        "并写出包含所有 topic 的存储",
     ),
     "refused unfinished": (
         "{path} holds a repair that was not finished. Name the damaged store: the same repair continues it",

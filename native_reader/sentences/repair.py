@@ -406,9 +406,17 @@ REPAIR = {
     "column group": ("group", "消费组"),
     "column committed": ("resumes at", "继续消费的位点"),
     "column missed": ("lost messages after it", "其后丢失的消息数"),
-    "lost ends": (
+    "lost op": (
         "Lost in {topic}: the broker may ask a producer again about a finished transaction, and deliver it twice.",
         "{topic} 中有丢失：broker 可能就已结束的事务再次询问生产者，并将其再次投递。",
+    ),
+    "lost timer": (
+        "Lost in {topic}: a timed message whose time had not come is never delivered, and a recalled one can be delivered.",
+        "{topic} 中有丢失：尚未到期的定时消息不会再投递，已撤回的定时消息可能会被投递。",
+    ),
+    "lost pop": (
+        "Lost in {topic}: a message that a pop consumer took and did not acknowledge may not come again, and one that it acknowledged may.",
+        "{topic} 中有丢失：pop 消费者已取出但未确认的消息可能不会再次投递，已确认的消息可能会再次投递。",
     ),
     "no group": (
         "None: each group resumes at its offset, and no lost message is after it.",

@@ -38,6 +38,7 @@ class FileSizes:
     index_slots: int = 5_000_000
     index_entries: int = 20_000_000
     delays: tuple[int, ...] = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
+    batch_queue: int = 300_000 * 46
 
 
 def file_sizes(uri: str) -> FileSizes:
@@ -52,6 +53,7 @@ def file_sizes(uri: str) -> FileSizes:
         number("maxHashSlotNum", usual.index_slots),
         number("maxIndexNum", usual.index_entries),
         tuple(int(count) * _SECONDS[unit] for count, unit in levels) or usual.delays,
+        number("mapperFileSizeBatchConsumeQueue", usual.batch_queue),
     )
 
 

@@ -140,10 +140,14 @@ def encode(message: Message, physical_offset: int = 0) -> bytes:
     total = 8 + len(rest) if message.total_size is None else message.total_size
     record = struct.pack(">iI", total, MAGIC_V1 if message.version == 1 else MAGIC_V2) + rest
     if message.property_crc:
-        covered = record[:-CRC_TRAILER]
-        digits = str(crc_of(covered))[::-1].ljust(10, "0")  # in reverse order, padded with zeros at the end
-        record = covered + f"__CRC32#\x01{digits}\x02".encode()
+        record = record[:-CRC_TRAILER] + checksum_of(record[:-CRC_TRAILER])
     return record
+
+
+def checksum_of(covered: bytes) -> bytes:
+    """The checksum that follows these bytes of a record."""
+    digits = str(crc_of(covered))[::-1].ljust(10, "0")  # in reverse order, padded with zeros at the end
+    return f"__CRC32#\x01{digits}\x02".encode()
 
 
 def blank(remaining: int) -> bytes:

@@ -108,8 +108,7 @@ def test_doctor_of_a_damaged_log_suggests_a_rescue_first(damaged: Path, is_missi
 
 
 def test_doctor_does_not_suggest_a_repair_that_would_be_refused(damaged: Path) -> None:
-    (damaged / "compaction" / "commitLog" / "orders" / "0").mkdir(parents=True)
-    (damaged / "compaction" / "orders").mkdir()
+    (damaged / "tieredStore" / "orders").mkdir(parents=True)
     lines = run("doctor", damaged).out.splitlines()
     (refused,) = (line for line in lines if line.startswith("repair"))
     assert refused.endswith(

@@ -12,28 +12,35 @@ from support.effort import sampled
 from support.plain_decoder import decompressed, plain_record_at, rows_of
 
 import native_reader as nr
-from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, OP_TOPIC
+from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, OP_TOPIC, TIMER_TOPIC
+from native_reader.layout.properties import CRC_SIZE, crc_trailer
 from native_reader.repair.filling import SMALLEST_FILLER, content_of, filled, filler, placeholder, smallest_placeholder
 from native_reader.repair.log_shape import Hole, LogShape
 from native_reader.repair.lost import EXACT, Loose, Lost
+from native_reader.writing.records import crc_of
 
-QUEUES = [("orders", 3), ("订单", 0), (DELAY_TOPIC, 17), (HALF_TOPIC, 0), (OP_TOPIC, 0)]
+QUEUES = [("orders", 3), ("订单", 0), (DELAY_TOPIC, 17), (HALF_TOPIC, 0), (OP_TOPIC, 0), (TIMER_TOPIC, 0)]
 TIME = 1_700_000_000_000
 
 
+@pytest.mark.parametrize("crc", [False, True])
 @pytest.mark.parametrize("queue", QUEUES, ids=[topic for topic, _ in QUEUES])
-def test_a_placeholder_of_any_size(queue: tuple[str, int]) -> None:
-    least = smallest_placeholder(*queue)
-    for room in [*range(least, least + 300), 5000]:
-        content = placeholder(queue, 7, 1000, room, TIME)
-        assert len(content) == room or room - len(content) >= SMALLEST_FILLER, "no filler fits after it"
+def test_a_placeholder_of_any_size(queue: tuple[str, int], crc: bool) -> None:
+    least, more = smallest_placeholder(*queue), CRC_SIZE if crc else 0
+    for room in [*range(least + more, least + 300), 5000]:
+        content = placeholder(queue, 7, 1000, room, TIME, crc=crc)
+        assert len(content) == room or room - len(content) >= SMALLEST_FILLER + more, "no filler fits after it"
+        assert crc_trailer(content) == (crc_of(content[:-CRC_SIZE]) if crc else None)
         record = plain_record_at(content, 1000, 0)
         assert record is not None
         (row,) = rows_of(record)
         assert (row["topic"], row["queue_id"], row["queue_offset"], row["physical_offset"]) == (*queue, 7, 1000)
         assert row["stored_body"], "clients up to 5.1.4 stop for ever at a body of length 0"
         assert row["body_crc"] == zlib.crc32(row["stored_body"]) & 0x7FFFFFFF
-        if queue[0] not in (DELAY_TOPIC, HALF_TOPIC, OP_TOPIC):
+        if queue[0] == TIMER_TOPIC:  # as a broker reads it; without any of them, it reads the record again and again
+            due, deletes, number = (row["properties"][name] for name in ("TIMER_OUT_MS", "TIMER_DEL_UNIQKEY", "REAL_QID"))
+            assert (int(due), deletes, int(number)) == (TIME, "RMQSTORE_LOST", 0)
+        if queue[0] not in (DELAY_TOPIC, HALF_TOPIC, OP_TOPIC, TIMER_TOPIC):
             assert row["tags"] == "RMQSTORE_LOST"
             assert decompressed(row["stored_body"], row["sys_flag"]) == b"", "it holds messages"
 
@@ -43,16 +50,19 @@ def test_too_little_room_is_refused() -> None:
         placeholder(("orders", 0), 7, 1000, 120, TIME)
 
 
-def test_a_filler_is_in_no_queue() -> None:
-    for room in [*range(92, 400), 1 << 20]:
+@pytest.mark.parametrize("crc", [False, True])
+def test_a_filler_is_in_no_queue(crc: bool) -> None:
+    more = CRC_SIZE if crc else 0
+    for room in [*range(92 + more, 400), 1 << 20]:
         at = 0
         while at < room:
-            content = filler(at, room - at, TIME)
+            content = filler(at, room - at, TIME, crc=crc)
+            assert crc_trailer(content) == (crc_of(content[:-CRC_SIZE]) if crc else None)
             record = plain_record_at(content, at, 0)
             assert record is not None
             (row,) = rows_of(record)
             assert row["kind"] == "rollback"
-            assert row["topic"] == "RMQSTORE_LOST" or room < SMALLEST_FILLER
+            assert row["topic"] == "RMQSTORE_LOST" or room < SMALLEST_FILLER + more
             at += len(content)
         assert at == room
 

@@ -348,7 +348,7 @@ def test_a_configuration_without_paths_of_a_store_that_is_named(store: Path, tmp
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_the_refusal_with_a_diagnosis_is_that_without_one(store: Path, tmp_path: Path, damaged: bool) -> None:
-    for root in (store, unpack("5.5.0-compaction", tmp_path, STORES).root):
+    for root in (store, unpack("5.5.0-failover", tmp_path, STORES).root):
         queue = next((root / "consumequeue").glob("*/0"))
         if damaged:
             (queue / f"{20:020d}").write_bytes(bytes(20))

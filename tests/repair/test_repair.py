@@ -20,18 +20,13 @@ from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.repair import disk, survey
 
 REFUSED = {
-    "5.5.0-compaction": "compaction is not repaired",
     "5.5.0-dledger": "is of a DLedger peer, whose log must stay equal to those of the others",
     "5.5.0-failover": "its broker runs in controller mode",
-    "5.5.0-features": "batchconsumequeue is not repaired",
     "5.5.0-multipath": "has no commitlog directory",
-    "5.5.0-old-client": "checksums of the broker (enabledAppendPropCRC)",
-    "5.5.0-property-crc": "checksums of the broker (enabledAppendPropCRC)",
-    "5.5.0-rare": "batchconsumequeue is not repaired",
-    "5.4.0-rocksdb": "batchconsumequeue is not repaired",
-    "5.5.0-rocksdb-all": "topics with inner batches (queue type BatchCQ) are not repaired",
+    "5.4.0-rocksdb": "batch queues beside queues in RocksDB",
+    "5.5.0-rocksdb-all": "batch queues beside queues in RocksDB",
     "5.5.0-rocksdb-moved": "topic 'Again' was deleted and created again",
-    "5.5.0-slave": "topics with inner batches (queue type BatchCQ) are not repaired",
+    "5.5.0-slave": "the queue offsets of queue 0 of 'Again' go back",
 }
 REPAIRED = tuple(name for name in NAMES if name not in REFUSED)
 NOT_COPIED = {"abort", "lock", "repair.md", "repair.json"}

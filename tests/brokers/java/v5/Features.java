@@ -57,6 +57,18 @@ public class Features {
         return result;
     }
 
+    /** What services of the broker deliver: timers, and what came back from a pop consumer. The last timers are due after a restart. */
+    public static void services() throws Exception {
+        timers();
+        pop();
+        for (int number = 0; number < 4; number++) {
+            Message due = message("Timed", "Due", "due" + number);
+            due.setDelayTimeMs(20_000);
+            sent("due", due, number % 2);
+        }
+        Thread.sleep(2_000);
+    }
+
     /** Timers until those that are soon are delivered. */
     public static void timed() throws Exception {
         timers();
@@ -80,6 +92,10 @@ public class Features {
 
     private static void innerBatches() throws Exception {
         topic("Inner", 2, "queue.type", "BatchCQ");
+        batches();
+    }
+
+    public static void batches() throws Exception {
         for (int batch = 0; batch < 4; batch++) {
             List<Message> messages = new ArrayList<>();
             for (int number = 0; number < 2 + batch; number++) {
@@ -201,7 +217,9 @@ public class Features {
         }
         Thread.sleep(1_000);
         consumer.shutdown();
+        new Json().put("popped", done.get()).print();
     }
+
     /** What a pop consumer gets of one topic. */
     public static void popped() throws Exception {
         AtomicLong last = new AtomicLong();
