@@ -23,6 +23,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from native_reader.broker.epochs import EPOCHS
 from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.begin import number
 from native_reader.layout.record import (
@@ -41,8 +42,6 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
-EPOCHS = "epochFileCheckpoint"
-"""The file of a broker with a controller."""
 _CLEAN_FILES = 3
 _SAFETY_MS = 3000
 _POSITIVE = 0x7FFFFFFF

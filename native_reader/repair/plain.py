@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from native_reader.broker.epochs import EPOCHS
 from native_reader.layout.arrays import is_among
 from native_reader.layout.index_entry import INDEX_ENTRY, slots_at
 from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY, STORED_OFFSET
 from native_reader.layout.record import ENTRY_HEAD, SMALLEST_RECORD, Numbers
-from native_reader.log.recovery import EPOCHS
 from native_reader.records.damages import Damages
 from native_reader.records.entries import unused_from
 from native_reader.repair import disk

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from native_reader.broker.epochs import EPOCHS
 from native_reader.broker.settings import Topics
 from native_reader.errors import RepairError, did_you_mean
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
-from native_reader.log.recovery import EPOCHS, is_controlled
+from native_reader.log.recovery import is_controlled
 from native_reader.repair.databases import refuse_databases
 from native_reader.repair.named import rightly_named
 from native_reader.repair.old_queues import OldQueues

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.broker.epochs import EPOCHS
 from native_reader.broker.progress import checkpoint_of
 from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY
-from native_reader.log.recovery import EPOCHS
 from native_reader.repair import disk
 from native_reader.repair.comparing import Comparing
 from native_reader.repair.copies import Copies

@@ -11,6 +11,7 @@ from native_reader.tables.damage import DAMAGE
 from native_reader.tables.delay import DELAY
 from native_reader.tables.dlq import DLQ
 from native_reader.tables.duplicates import DUPLICATES
+from native_reader.tables.epochs import EPOCHS_TABLE
 from native_reader.tables.findings import FINDINGS
 from native_reader.tables.index_entries import INDEX_ENTRIES, INDEX_FILES
 from native_reader.tables.pop import POP
@@ -35,6 +36,7 @@ _ALL = (
     LAG_BY_TAG,
     CONFIG,
     CHECKPOINT,
+    EPOCHS_TABLE,
     DELAY,
     TIMERS,
     POP,
