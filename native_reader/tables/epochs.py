@@ -23,8 +23,8 @@ from native_reader.tables.table import Table, TableRequest, batches_of
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
     "epoch": ColumnSpec(pa.int64(), "its number: each election counts, so numbers are left out"),
-    "begin": ColumnSpec(pa.int64(), "the offset in the log at which it begins"),
-    "end": ColumnSpec(pa.int64(), "the offset at which the next one begins; of the last one, where the log ends"),
+    "begin_offset": ColumnSpec(pa.int64(), "the offset in the log at which it begins"),
+    "end_offset": ColumnSpec(pa.int64(), "the offset at which the next one begins; of the last one, where the log ends"),
     "first_store_timestamp": ColumnSpec(TIMESTAMP, "store time of its first record; null if that is not in the log"),
     "state": ColumnSpec(
         pa.string(),
@@ -67,7 +67,7 @@ def _rows(part: _Own, uri: str, epochs: tuple[Epoch, ...]) -> Iterator[dict[str,
         newest = max(newest, each.begin)
         times = timestamps(np.array([time]), np.array([time == 0])).to_pylist()
         yield {
-            "store": part.files.uri, "epoch": each.number, "begin": each.begin, "end": end,
+            "store": part.files.uri, "epoch": each.number, "begin_offset": each.begin, "end_offset": end,
             "first_store_timestamp": times[0], "state": state, "file": uri,
         }  # fmt: skip
 

@@ -35,13 +35,13 @@ def rows_of(store: Path, *columns: str) -> list[tuple[object, ...]]:
 
 def test_each_epoch_of_a_store_after_a_failover(store: Path) -> None:
     end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
-    assert rows_of(store, "epoch", "begin", "end", "state", "file") == [
+    assert rows_of(store, "epoch", "begin_offset", "end_offset", "state", "file") == [
         (1, 0, SECOND, "ok", (store / EPOCHS).as_uri()),
         (5, SECOND, end, "ok", (store / EPOCHS).as_uri()),
     ]
     messages = nr.open(store).messages(columns="physical_offset,store_timestamp").to_table().to_pylist()
     times = {row["physical_offset"]: row["store_timestamp"] for row in messages}
-    assert rows_of(store, "begin", "first_store_timestamp") == [(at, times[at]) for at in (0, SECOND)]
+    assert rows_of(store, "begin_offset", "first_store_timestamp") == [(at, times[at]) for at in (0, SECOND)]
 
 
 def test_epochs_that_do_not_fit_the_log_are_told_apart(store: Path) -> None:
