@@ -89,13 +89,14 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
         if count == 0:
             read.code = FOUND
         logs = {each.uri: each.segments for each in store.stores}
+        ends = [(segments, end) for uri, end in plan.ends if (segments := logs.get(uri))]  # those of a tier are no logs
         if count == 0 and {"keys", "msg_id"} & asked.options.keys():
             from native_reader.plan.times import time_span
 
             is_expired = any(each.begins for each in store.stores)
-            _note_absence(asked, time_span((logs[uri], end) for uri, end in plan.ends), is_expired)
+            _note_absence(asked, time_span(ends), is_expired)
             _note_missing(store.messages(**asked.of_messages(**messages.defaults, **at) | {"access": "trust", "summary": None}).plan())
-        size = sum(end - logs[uri][0].base for uri, end in plan.ends if logs[uri])
+        size = sum(end - segments[0].base for segments, end in ends)
         name = next((name for option, name in (("keys", "key"), ("msg_id", "id")) if option in asked.options), None)
         if name and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):
             note(f"note: this read most of the log, because any topic may have the {name}. Add --topic to read less")

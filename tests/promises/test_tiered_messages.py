@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from support.against_java import NOT_IN_JAVA, OUR_TIMES, SCHEMA
+from support.command_line import run
 from support.compare import rows_of
 from support.golden import EXPLAINED, Golden, differences
 from support.tiers import KEY, OF_TIER, TIERED_STORE, add_tier
@@ -276,3 +277,12 @@ def test_every_message_of_a_real_tier_is_as_in_java(tmp_path: Path) -> None:
             same = ("tags", "msg_id", "properties", "born_timestamp", "store_timestamp", "body_crc", "store_host", "flag")
             assert {name: row[name] for name in same} == {name: java[name] for name in same}
             assert row["record_size"] == java["record_size"]
+
+
+def test_find_ended_with_an_error_where_a_tier_was_read(expired: Path) -> None:
+    """The end of a queue's log in the tier was taken for that of a store."""
+    keys = nr.open(expired).messages(tiered=True, columns="topic,keys,tiered").to_table().to_pylist()
+    topic, key = next((row["topic"], row["keys"][0]) for row in keys if row["keys"] and row["tiered"])
+    for name, code in ((key, 0), ("nothing has this key", 1)):
+        ended = run("find", expired, "--key", name, "--topic", topic, "--option", "tiered=true")
+        assert (ended.code, "Traceback" in ended.err) == (code, False), ended.err

@@ -13,6 +13,7 @@ from native_reader.testing.store_writer import write_store
 from support.documented import ROOT, write_stores
 from support.store_damages import PAGE, patch
 from support.stores import files_of, log_of, message, on_disk
+from support.tiers import add_tier
 
 _GIVEN = {
     "docs/install.md": ("copy/store", "store"),
@@ -60,6 +61,9 @@ def home(page: str, store: Path, folder: Path) -> Path:
         (here / "owners.csv").write_text("orders*,sales\n", encoding="utf-8")
     if page == "docs/repair.md":
         _damaged_store(here / "damaged")
+    if page == "docs/tiered.md":
+        add_tier(here / "data/store", here / "data/store/tiered")
+        shutil.copytree(here / "data/store/tiered", here / "data/tier")
     if page == "docs/install.md":
         subprocess.run(["tar", "-czf", "store.tar.gz", "store"], cwd=here, check=True)
         _wheel(here / "wheelhouse")
