@@ -22,10 +22,13 @@ from native_reader.repair.marked import MarkedLog
 from native_reader.repair.old_queues import OldQueue, OldQueues
 from native_reader.repair.records import ReadSettings, Records, held_back, record_at
 from native_reader.repair.refusals import refusal
+from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.writing.records import crc_of
 
 _MOST_DECOMPRESSED = 64 << 20
+_EXTENDED = "consumequeue_ext"
+"""Tags codes can be addresses in it (enableConsumeQueueExt)."""
 
 
 class WrongChecksums(NamedTuple):
@@ -192,6 +195,8 @@ class Survey:
     ) -> None:
         self._files, self._old, self._settings = files, old, settings
         self._sink, self._held = sink, 0
+        extended = f"{files.uri}/{_EXTENDED}"
+        self._has_addresses = storage_of(extended).entry(extended) is not None
         self.wrong = wrong_checksums(files, settings) if settings.choices.crc == "fix" else NONE
         self._decided, self._dropped = decided, np.union1d(self.wrong.dropped, decided.dropped)
         self._keeps_doubtful, self._topics = settings.choices.keep_doubtful, settings.choices.topics
@@ -397,7 +402,10 @@ class Survey:
         The entry of a doubtful record that is kept stays: it shows what the record was.
         """
         names = (entries["offset"] == records.offset) & (entries["size"] == records.size)
-        wrong = names & ~records.by_time & (entries["tags_code"] != records.code) & is_hash(entries["tags_code"])
+        codes = entries["tags_code"]
+        wrong = names & ~records.by_time & (codes != records.code)
+        if self._has_addresses:
+            wrong &= is_hash(codes)
         wanted: NDArray[np.int8] = (~names).astype(np.int8)
         for row in np.flatnonzero(wrong).tolist():
             offset = int(records.offset[row])

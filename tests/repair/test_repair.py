@@ -23,7 +23,6 @@ REFUSED = {
     "5.5.0-dledger": "is of a DLedger peer, whose log must stay equal to those of the others",
     "5.5.0-failover": "its broker runs in controller mode",
     "5.5.0-multipath": "has no commitlog directory",
-    "5.4.0-rocksdb": "batch queues beside queues in RocksDB",
     "5.5.0-rocksdb-all": "batch queues beside queues in RocksDB",
     "5.5.0-rocksdb-moved": "topic 'Again' was deleted and created again",
     "5.5.0-slave": "the queue offsets of queue 0 of 'Again' go back",
