@@ -125,7 +125,7 @@ class StoreRead:
     starts: tuple[int, ...] = ()
     """Offsets at which records certainly start, ascending."""
     tier: TierLog | None = None
-    """The queue of a tier of which this is the log."""
+    """Of the log of a queue in a tier: that queue."""
 
     def gaps(self) -> list[tuple[int, int]]:
         """The ranges of offsets from `start` to `end` that no file covers."""

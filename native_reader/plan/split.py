@@ -28,7 +28,7 @@ class SplitLog:
     sides: Sides | None = None
     """What to compare the records with, if damage is returned as rows."""
     tier: TierLog | None = None
-    """The queue of a tier of which this is the log."""
+    """Of the log of a queue in a tier: that queue."""
 
     @property
     def root(self) -> str:

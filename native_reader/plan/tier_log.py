@@ -70,7 +70,7 @@ class TierLog:
         return QueueReader(Queue(self.topic, self.queue_id, batch=False, files=files))
 
     def _own(self, entries: Entries) -> tuple[int, int] | None:
-        """The place and the queue offset that the record of an entry states; None if there is no such record: an entry may be wrong."""
+        """The place and the queue offset in the record that an entry names; None if no such record is there."""
         if len(entries) != 1:
             return None
         place = int(entries.offsets[0])

@@ -24,7 +24,7 @@ class Unused(NamedTuple):
 
 
 def unused_from(files: StoreFiles, at: int, stop: int) -> Unused:
-    """What begins at an offset and is no message, up to `stop` at most: the blank that ends or begins a file, and such entries."""
+    """The bytes from an offset on that hold no message: the blank that ends or begins a file, and such entries. At most up to `stop`."""
     entries = list[tuple[int, int]]()
     while at < stop:
         begin = _bytes_at(files, at, min(ENTRY_HEAD, stop - at))

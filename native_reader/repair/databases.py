@@ -84,7 +84,7 @@ def _has_queues_in_databases(files: StoreFiles) -> bool:
 def _files_in_use(files: StoreFiles, uri: str | None) -> str | None:
     """The directory with files of queues from which a broker serves.
 
-    It can write a database of queues beside them (rocksdbCQDoubleWriteEnable), or have left it behind.
+    The database can be a copy that it writes beside them (rocksdbCQDoubleWriteEnable), or an old one that it no longer uses.
     """
     directory = files.consume_queue or uri
     in_files = [] if directory is None else [queue for queue in queues_in((directory,)) if queue.files]

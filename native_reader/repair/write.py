@@ -282,7 +282,7 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
 
 
 def _copy_database(files: StoreFiles, database: NewDatabase, folder: str) -> None:
-    """Copy the files of the database with queues, as they are; and those of queues that its broker left behind."""
+    """Copy the database with queues as it is, and the old queue files in its folder."""
     places = {} if database.way == LEFT_OUT else {database.uri: database.name}
     if places and not database.is_second and files.consume_queue is not None:
         places[files.consume_queue] = QUEUES

@@ -35,8 +35,7 @@ def dledger_reasons(log: RecoveredLog, recovery: Recovery) -> Iterator[Cause]:
 
 
 def recovery_by_dledger(log: RecoveredLog) -> Recovery:
-    """What it keeps. Of a log that is not small, the files before are not looked at."""
-    recovery = recovery_of(dledger_segments(log.files))
-    if not log.is_small:
-        log.unread_before = max(log.unread_before, recovery.begins)
-    return recovery
+    """What it keeps. It looks at the heads of entries only: unless all records were read, nothing is known of them."""
+    if not log.is_known:
+        log.unread_before = log.end
+    return recovery_of(dledger_segments(log.files))

@@ -81,6 +81,11 @@ class RecoveredLog:
         return bool(segments) and sum(segment.size for segment in segments) <= READ_WHOLE and not storage_of(segments[0].uri).is_slow
 
     @property
+    def is_known(self) -> bool:
+        """Whether all damage is known, or will be, because the log is small."""
+        return self._known is not None or self.is_small
+
+    @property
     def end(self) -> int:
         """Where its records end."""
         return self._read.end

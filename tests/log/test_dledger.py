@@ -16,6 +16,8 @@ from support.store_damages import patch
 import native_reader as nr
 from native_reader.layout.record import ENTRY_HEAD, INDEX_ENTRY
 from native_reader.log.dledger import Recovery, dledger_segments, recovery_of
+from native_reader.start import recovered
+from native_reader.start.answer import said_of
 
 
 @pytest.fixture
@@ -121,3 +123,13 @@ def test_files_of_two_sizes_are_not_loaded(store: Path) -> None:
     (files,) = nr.open(store).stores
     assert [each.size for each in dledger_segments(files)] == [path.stat().st_size, 4096]
     assert outcome(store) == "no"
+
+
+def test_records_that_were_not_read_are_not_called_whole(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a large log, only the heads of entries are read. The answer was `yes`."""
+    monkeypatch.setattr(recovered, "READ_WHOLE", 1)
+    start = nr.open(store).diagnose().start
+    assert start is not None
+    assert (start.outcome, start.is_partial, start.is_all_well) == ("nothing against it", True, False)
+    lines = [each.text() for each in said_of(start)]
+    assert "offset" in lines[-1]
