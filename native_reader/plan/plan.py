@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.errors import DataLoss, option_name
+from native_reader.errors import DataLoss, OptionError, option_name
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.plan.beside import Sides
 from native_reader.plan.estimate import AccessPath
@@ -29,6 +29,9 @@ from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tuning import TUNING
 
 _MOST_FIRST = 64
+_MOST_SPLITS = 1_000_000
+_SMALL_SPLIT = 64 << 10
+_MOST_SMALL_SPLITS = 10_000
 
 
 class Wanted(NamedTuple):
@@ -173,6 +176,7 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
     if parts.gaps and planning.fail_on_data_loss:
         raise _loss(parts.gaps)
     most, is_spread = planning.max_partition_bytes, planning.min_partitions > 1
+    _check_number(sum(_pieces(split, most, split.share) for split in parts.splits), most)
     if is_spread:
         most = max(1, min(most, sum(split.written for split in parts.splits) // planning.min_partitions))
     splits = [piece for split in parts.splits for piece in cut(split, most, 1.0 if is_spread else split.share)]
@@ -339,16 +343,33 @@ def _why_not(predicate: Predicate, split: Split, times: Times, path: AccessPath)
 
 def cut(split: Split, most: int, share: float) -> list[Split]:
     """Even pieces with at most `most` bytes to read each; the last one extends to the end of the split."""
-    # If its records are known, it needs little memory as a whole; if it is packed, each piece would unpack all before it.
-    if split.access in (SEEN, SUMMARY, ALONE) or split.segment.is_packed:
+    pieces = _pieces(split, most, share)
+    if pieces == 1:
         return [split]
-    pieces = max(1, -(-int(split.written * share) // most))
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]
     stops = [*cuts[1:], split.stop]
     return [
         replace(split, start=start, stop=stop, alone=split.alone and stop == split.stop, follows=split.follows or start != split.start)
         for start, stop in zip(cuts, stops, strict=True)
     ]
+
+
+def _pieces(split: Split, most: int, share: float) -> int:
+    # If its records are known, it needs little memory as a whole; if it is packed, each piece would unpack all before it.
+    if split.access in (SEEN, SUMMARY, ALONE) or split.segment.is_packed:
+        return 1
+    return max(1, -(-int(split.written * share) // most))
+
+
+def _check_number(splits: int, most: int) -> None:
+    """Refuse a plan that a scheduler or the memory does not bear. Ranges of a few bytes are for small stores."""
+    limit = _MOST_SPLITS if most >= _SMALL_SPLIT else _MOST_SMALL_SPLITS
+    if splits > limit:
+        enough = max(_SMALL_SPLIT, 1 << (most * splits // _MOST_SPLITS).bit_length())
+        raise OptionError(
+            f"{option_name('max_partition_bytes')}={most:,} would cut the log into {splits:,} ranges; at most {limit:,} of this size "
+            f"are possible. Set {option_name('max_partition_bytes')} to {enough:,} or more"
+        )
 
 
 def _loss(gaps: Sequence[Missing]) -> DataLoss:

@@ -16,6 +16,7 @@ from support.stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.columns.projection import Projection
+from native_reader.errors import OptionError
 from native_reader.plan.estimate import AccessPath
 from native_reader.plan.plan import Plan, StoreRead, make_plan
 from native_reader.plan.planning import Planning
@@ -162,6 +163,17 @@ def test_a_split_is_small_and_equal_after_pickling(uri, protocol):
         packed = pickle.dumps(identified, protocol)
         assert pickle.loads(packed) == identified
         assert len(packed) <= 300 + 3 * len(uri)
+
+
+def test_ranges_of_a_few_bytes_are_refused_for_a_large_log():
+    tebibyte = StoreRead(store_of([GIB] * 1024), GIB * 1024)
+    for most, limit in ((1, 10_000), (64 << 10, 1_000_000), (1 << 20, 1_000_000)):
+        with pytest.raises(OptionError) as raised:
+            planned(tebibyte, most=most)
+        assert f"max_partition_bytes={most:,} would cut the log into" in str(raised.value)
+        assert f"at most {limit:,} of this size are possible. Set max_partition_bytes to 2,097,152 or more" in str(raised.value)
+        planned(StoreRead(store_of([10_000]), 10_000), most=most)
+    assert len(planned(tebibyte, most=2 << 20).splits) == 512 * 1024
 
 
 @pytest.mark.parametrize("uri", ["file:///elsewhere/log/" + ZERO, "memory://1/" + ZERO, "file:///data/store2/" + ZERO])
