@@ -35,6 +35,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.arrow import numpy_of
 from native_reader.errors import OptionError
 from native_reader.layout.record import HEAD, Bytes, Index, Mask, Numbers, Records
 
@@ -347,7 +348,7 @@ class Marker:
         """What was added since the last call: the fields of `Marks`."""
         groups, places, light_queues = self._own.taken()
         batches = (pa.record_batch(_Capsule(schema, group)) for schema, group in zip(_MARKS, groups, strict=True))
-        return *(column.to_numpy() for batch in batches for column in batch.columns), places, light_queues
+        return *(numpy_of(column) for batch in batches for column in batch.columns), places, light_queues
 
 
 def marker() -> Marker | None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from native_reader.arrow import array, numpy_of
 from native_reader.columns.batches import BatchBuilder
 from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.makers import encoded_hosts
@@ -125,7 +126,7 @@ class _InnerKeys:
         self._batches.append(np.unique(offsets))
         unique, keys = messages.property(UNIQ_KEY), messages.property(KEYS)
         words, rows = words_of(keys, ord(KEYS_SEPARATOR))
-        has_unique = np.flatnonzero(unique.is_valid().to_numpy(zero_copy_only=False))
+        has_unique = np.flatnonzero(numpy_of(unique.is_valid()))
         self._offsets += [offsets[has_unique], offsets[rows]]
         self._hashes += [positive(Texts.of(unique).hashes()[0])[has_unique], positive(words.hashes()[0])]
 
@@ -307,7 +308,7 @@ def _groups(seen: Seen, order: Index, places: Sequence[Place]) -> pa.Table:
     counts = np.bincount(seen.place, minlength=len(places))
     present = np.flatnonzero(counts)
     firsts = (np.cumsum(counts) - counts)[present]
-    columns = [pa.array([places[place][0] for place in present.tolist()], pa.binary())]
+    columns = [array([places[place][0] for place in present.tolist()], pa.binary())]
     columns += [np.array([places[place][1] for place in present.tolist()], np.int64), counts[present]]
     columns += [_reduced(np.add, values[order].astype(np.int64), firsts) for values in (seen.size, seen.opaque, seen.keyless)]
     for values in (seen.time, seen.queue_offset):

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array, repeat
+
 Row = dict[str, object]
 
 MOST_GROUPS = 100_000
@@ -107,7 +109,7 @@ class Tally:
         rest = found.slice(kept)
         self._forgotten = self._with_forgotten(rest)
         self.forgotten_groups += len(rest)
-        self._known = found.take(pa.array(np.arange(min(kept, len(found)))))  # a slice would keep the memory of all groups
+        self._known = found.take(array(np.arange(min(kept, len(found)))))  # a slice would keep the memory of all groups
 
     def _with_forgotten(self, rest: pa.Table) -> dict[str, int]:
         """The sums of these groups and the forgotten ones, and the lowest of their `first`."""
@@ -128,7 +130,7 @@ def measures(rows: pa.Table | pa.RecordBatch) -> dict[str, pa.Array | pa.Chunked
 
 def ones(rows: pa.Table | pa.RecordBatch) -> pa.Array:
     """A column that counts rows when it is summed."""
-    return pa.repeat(pa.scalar(1, pa.int64()), len(rows))
+    return repeat(1, len(rows))
 
 
 def addresses(hosts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -43,6 +43,7 @@ _NOT_IN_PYTHON = ("filter_pushdown", "limit_pushdown", "fail_on_missing_topic", 
 _FS = "fs."
 _NO_BROKER = "This source reads the files of a broker, and asks none: name the directory of its store, as in load('/data/store')"
 _NO_GROUP = "This source is not a consumer: it commits no offsets. A stream keeps its own; startingOffsets says where it begins"
+_NO_WAIT = "A batch has what is there when it begins: let the trigger of the stream wait, as in trigger(processingTime='1 minute')"
 _OF_OTHER_SOURCES = {
     "subscribe": "Here it is topic",
     "subscribepattern": "Here it is topicPattern",
@@ -51,6 +52,17 @@ _OF_OTHER_SOURCES = {
     **dict.fromkeys(("consumergroup", "group", "groupid", "groupidprefix"), _NO_GROUP),
     "startingoffsetsbytimestamp": "Here it is startingTimestamp",
     "endingoffsets": "Here it is endingPhysicalOffset, or endingTimestamp",
+    "pathglobfilter": "The path itself may have wildcards, as in load('/backup/*/store')",
+    "recursivefilelookup": "The path may have wildcards, as in load('/backup/*/store'), or be a directory of stores",
+    "modifiedafter": "Here startingTimestamp chooses messages by the time when they were stored",
+    "modifiedbefore": "Here endingTimestamp chooses messages by the time when they were stored",
+    "includeheaders": "What Kafka calls headers is the column properties: name it in columns, or use columns=*",
+    "mergeschema": "All stores have the same columns",
+    "minoffsetspertrigger": _NO_WAIT,
+    "maxtriggerdelay": _NO_WAIT,
+    "maxfilespertrigger": "Here it is maxBytesPerTrigger, or maxOffsetsPerTrigger",
+    "latestfirst": "A stream reads a log from its start to its end; startingTimestamp says where it begins",
+    "ignorecorruptfiles": "Here it is mode: FAILFAST, DROPMALFORMED or PERMISSIVE",
 }
 """By name without case, points and dashes: what sources for Kafka and for RocketMQ's brokers call an option, and what helps here."""
 _SPARKS_OWN = {"paths", "location", "provider", "owner", "external", "comment", "collation", "is_managed_location", "table_type"}

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from native_reader.account.runs import NO_TAG, Place
 from native_reader.account.runs import SCHEMA as RUNS
 from native_reader.account.states import AS_WANTED, AT_LEAST, DELETED, EXPIRED, LOST, NOT_READ, STATE_OF, STATES, Mark, why
+from native_reader.arrow import repeat
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.record import SMALLEST_RECORD
@@ -193,7 +194,7 @@ def at_most(table: pa.Table, most: int, keys: Sequence[str] = ("topic", "queue_i
     if len(sums) > most // 2 and "topic" in keys:
         return at_most(table, most, ("file", "mark"))
     found = {name: sums[name] for name in keys} | {name: sums[f"{name}_{how}"] for name, how in _SUMS.items()}
-    found |= {name: pa.repeat(pa.scalar(value, pa.int64()), len(sums)) for name, value in (("first", -1), ("stop", -1), ("tag", NO_TAG))}
+    found |= {name: repeat(value, len(sums)) for name, value in (("first", -1), ("stop", -1), ("tag", NO_TAG))}
     return pa.table({field.name: found.get(field.name, pa.nulls(len(sums), field.type)) for field in RUNS}, RUNS)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from native_reader import kernel
+from native_reader.arrow import array
 from native_reader.columns.chunk import WITH_PLACE_IDS, Chunk, Columns
 from native_reader.columns.rows import Rows
 from native_reader.columns.schema import COLUMNS
@@ -47,7 +48,7 @@ class BatchBuilder:
             needs_bodies = any(name in DECOMPRESSED and name not in arrays for name in self._names)
             begin = 0
             for part in piece.with_bodies(self._at_most) if needs_bodies else (piece,):
-                ready = arrays if part is piece else {name: array.slice(begin, len(part)) for name, array in arrays.items()}
+                ready = arrays if part is piece else {name: each.slice(begin, len(part)) for name, each in arrays.items()}
                 columns = [ready[name] if name in ready else self._made(name, part, viewed) for name in self._names]
                 yield part, pa.RecordBatch.from_arrays(columns, schema=self._schema)
                 begin += len(part)
@@ -69,18 +70,18 @@ class BatchBuilder:
                 arrays[name] = views_of(made[own], rows.source.arrow)
         if _TEXT in self._names and _BODY in arrays:
             arrays[_TEXT] = text_or_null(arrays[_BODY].cast(pa.binary()))
-        return {name: _cast(array, pa.binary_view()) if name in self._viewed else array for name, array in arrays.items()}
+        return {name: _cast(each, pa.binary_view()) if name in self._viewed else each for name, each in arrays.items()}
 
     def _made(self, name: str, part: Chunk, viewed: Collection[str]) -> pa.Array:
         """A column that numpy makes."""
         if name in viewed:
             return part.rows.bodies(name).viewed()
-        array = COLUMNS[name].make(part)
-        return _cast(array, pa.binary_view()) if name in self._viewed else array
+        made = COLUMNS[name].make(part)
+        return _cast(made, pa.binary_view()) if name in self._viewed else made
 
 
-def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    return array if array.type == kind else array.cast(kind)
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind)
 
 
 def _fill(rows: Rows) -> bool:
@@ -112,5 +113,5 @@ def corrupt_rows(columns: Columns, schema: pa.Schema, window: Window, damages: S
         ]
     nothing = [None] * len(damages)
     return pa.RecordBatch.from_arrays(
-        [pa.array(known.get(name, nothing), kind) for name, kind in zip(columns.names, schema.types, strict=True)], schema=schema
+        [array(known.get(name, nothing), kind) for name, kind in zip(columns.names, schema.types, strict=True)], schema=schema
     )

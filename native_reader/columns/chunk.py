@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.arrow import array, numpy_of, repeat
 from native_reader.columns.properties import PropertyColumns, cut_properties
 from native_reader.columns.rows import Rows, by_record
 from native_reader.columns.strings import short, text
@@ -55,7 +56,7 @@ class Columns:
         """One text repeated `count` times; built once, then sliced."""
         known = self._repeated.get(value)
         if known is None or len(known) < count:
-            known = self._repeated[value] = pa.repeat(pa.scalar(value, pa.string()), 2 * count)
+            known = self._repeated[value] = repeat(value, 2 * count)
         return known.slice(0, count)
 
     def constant(self, column: str, count: int) -> pa.Array:
@@ -99,7 +100,7 @@ class Chunk:
 
     def _part(self, rows: Rows, chosen: Index) -> Chunk:
         part = Chunk(self.columns, rows)
-        part._topic = None if self._topic is None else self._topic.take(pa.array(chosen))
+        part._topic = None if self._topic is None else self._topic.take(array(chosen))
         part._properties = None if self._properties is None else self._properties.where(chosen)
         return part
 
@@ -118,7 +119,7 @@ class Chunk:
                 self._topic = self.topics(slice(None))
             else:
                 first, record = by_record(self.records.starts)
-                self._topic = self.topics(first).take(pa.array(record))
+                self._topic = self.topics(first).take(array(record))
         return self._topic
 
     def sent_back(self) -> tuple[Index, Chunk | None]:
@@ -126,7 +127,7 @@ class Chunk:
         if self._sent_back is None:
             topics = self.topic().dictionary_encode()
             which = np.array([is_sent_back(name) for name in topics.dictionary.to_pylist()], np.bool_)
-            rows = np.flatnonzero(which[topics.indices.to_numpy()])
+            rows = np.flatnonzero(which[numpy_of(topics.indices)])
             if len(rows) > len(self) // _FEW:
                 self.properties()  # the chosen rows share them, so they are cut once for all columns
             self._sent_back = rows, self.where(rows) if len(rows) else None

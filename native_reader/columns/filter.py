@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader import kernel
+from native_reader.arrow import array, numpy_of, repeat, scalar
 from native_reader.columns.chunk import WITH_PLACE_IDS, Chunk
 from native_reader.columns.schema import COLUMNS
 from native_reader.columns.spec import DECOMPRESSED, TIMESTAMP, ColumnSource
@@ -76,7 +77,7 @@ class _Stage:
         """The rows for which it is true."""
         self._make_columns(chunk)
         matches = truth(self._predicate, partial(_of_chunk, chunk), len(chunk))
-        chosen = (matches.fill_null(False) if matches.null_count else matches).to_numpy(zero_copy_only=False)
+        chosen = numpy_of(matches.fill_null(False) if matches.null_count else matches)
         return chunk if chosen.all() else chunk.where(np.flatnonzero(chosen))
 
     def _make_columns(self, chunk: Chunk) -> None:
@@ -105,7 +106,7 @@ def truth(predicate: Predicate, values: Values, count: int) -> pa.Array:
     """True, false or null for each of `count` rows."""
     match predicate:
         case And(()) | Or(()):
-            return pa.repeat(isinstance(predicate, And), count)
+            return repeat(isinstance(predicate, And), count)
         case And(parts):
             return reduce(pc.and_kleene, (truth(part, values, count) for part in parts))
         case Or(parts):
@@ -122,11 +123,11 @@ def _compared(predicate: Predicate, of: Values) -> pa.Array:
     match predicate:
         case Compare(column, operator, value):
             values = _comparable(of(column))
-            return _OPERATORS[operator](values, pa.scalar(value, values.type))
+            return _OPERATORS[operator](values, scalar(value, values.type))
         case In(column, allowed):
             values = _comparable(of(column))
-            is_in = pc.is_in(values, pa.array(allowed, values.type))
-            return pc.if_else(values.is_valid(), is_in, pa.scalar(None, pa.bool_()))
+            is_in = pc.is_in(values, array(allowed, values.type))
+            return pc.if_else(values.is_valid(), is_in, scalar(None, pa.bool_()))
         case Like(column, pattern):
             return _matched(column, of, lambda texts: match_like(texts, pattern), lambda text: fits(text, pattern, java=False))
         case RLike(column, pattern, whole):
@@ -172,10 +173,10 @@ def _matched(column: Column, of: Values, match: Callable[[pa.Array], pa.Array], 
 
 
 def _contains(lists: pa.Array, value: str) -> pa.Array:
-    hits = pc.equal(lists.flatten(), pa.scalar(value, pa.string())).to_numpy(zero_copy_only=False)
+    hits = numpy_of(pc.equal(lists.flatten(), scalar(value, pa.string())))
     contains = np.zeros(len(lists), np.bool_)
-    contains[pc.list_parent_indices(lists).to_numpy()[hits]] = True
-    return pa.array(contains, mask=lists.is_null().to_numpy(zero_copy_only=False))
+    contains[numpy_of(pc.list_parent_indices(lists))[hits]] = True
+    return array(contains, mask=numpy_of(lists.is_null()))
 
 
 def _of_record(predicate: Predicate) -> bool:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from native_reader.arrow import array, numpy_of, repeat
 from native_reader.columns.chunk import Chunk
 from native_reader.columns.rows import Rows, by_record
 from native_reader.columns.spec import DECOMPRESSED, KEYS_TYPE, TIMESTAMP
@@ -53,7 +54,7 @@ _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 def number_of(field: str) -> Maker:
     """A number of the head, which has the width of its column."""
     dtype = HEAD[field].newbyteorder("=")
-    return lambda chunk: pa.array(chunk.heads[field].astype(dtype))
+    return lambda chunk: array(chunk.heads[field].astype(dtype))
 
 
 def time_of(field: str) -> Maker:
@@ -69,7 +70,7 @@ def timestamps(milliseconds: NDArray[np.int64], unknown: Mask | None = None) -> 
     if unknown is not None:
         outside |= unknown
     milliseconds *= 1000
-    return pa.array(milliseconds, mask=outside if outside.any() else None).view(TIMESTAMP)
+    return array(milliseconds, mask=outside if outside.any() else None).view(TIMESTAMP)
 
 
 def property_of(name: str) -> Maker:
@@ -98,7 +99,7 @@ def encoded_hosts(chunk: Chunk, field: str) -> pa.Array:
     shorter = _host_texts(np.ascontiguousarray(chunk.heads[field][~is_longer]))
     longer = _host_texts(at(chunk.rows.source.u8, "V20")[places[is_longer]].view("V20"))
     indices = np.empty(len(is_longer), np.int32)
-    indices[~is_longer], indices[is_longer] = shorter.indices, longer.indices.to_numpy() + len(shorter.dictionary)
+    indices[~is_longer], indices[is_longer] = shorter.indices, numpy_of(longer.indices) + len(shorter.dictionary)
     return pa.DictionaryArray.from_arrays(indices, pa.concat_arrays([shorter.dictionary, longer.dictionary]))
 
 
@@ -108,7 +109,7 @@ def _host_texts(hosts: NDArray[np.void]) -> pa.Array:
     alike = pa.int64() if width == 8 else pa.binary(width)
     encoded = pa.Array.from_buffers(alike, len(hosts), [None, buffer]).dictionary_encode()
     texts = [host_text(host) for host in encoded.dictionary.view(pa.binary(width)).to_pylist()]
-    return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, pa.string()))
+    return pa.DictionaryArray.from_arrays(encoded.indices, array(texts, pa.string()))
 
 
 def _offset_ids(rows: Rows) -> pa.Array:
@@ -127,7 +128,7 @@ def _hex_strings(rows: Bytes) -> pa.Array:
 
 
 def tiered(chunk: Chunk) -> pa.Array:
-    return pa.repeat(chunk.columns.is_tiered, len(chunk))
+    return repeat(chunk.columns.is_tiered, len(chunk))
 
 
 def offset_msg_id(chunk: Chunk) -> pa.Array:
@@ -138,7 +139,7 @@ def msg_id(chunk: Chunk) -> pa.Array:
     unique = chunk.property(UNIQ_KEY)
     if not unique.null_count or chunk.columns.is_tiered:
         return unique
-    rows = np.flatnonzero(unique.is_null().to_numpy(zero_copy_only=False))
+    rows = np.flatnonzero(numpy_of(unique.is_null()))
     return replaced(unique, rows, _offset_ids(chunk.rows.where(rows)))
 
 
@@ -155,8 +156,8 @@ def keys(chunk: Chunk) -> pa.Array:
     else:
         values = texts.drop_null()
         counts = np.zeros(len(texts) + 1, np.int32)
-        np.cumsum(texts.is_valid().to_numpy(zero_copy_only=False), out=counts[1:])
-    return pa.ListArray.from_arrays(pa.array(counts), values, type=KEYS_TYPE, mask=texts.is_null() if texts.null_count else None)
+        np.cumsum(numpy_of(texts.is_valid()), out=counts[1:])
+    return pa.ListArray.from_arrays(array(counts), values, type=KEYS_TYPE, mask=texts.is_null() if texts.null_count else None)
 
 
 def _merged(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.intp]:
@@ -166,7 +167,7 @@ def _merged(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.intp
 
 def delays(chunk: Chunk) -> pa.Array:
     encoded = chunk.property(DELAY).dictionary_encode()
-    return pa.array([delay_level(each) for each in encoded.dictionary.to_pylist()], pa.int32()).take(encoded.indices)
+    return array([delay_level(each) for each in encoded.dictionary.to_pylist()], pa.int32()).take(encoded.indices)
 
 
 def origin_topic(chunk: Chunk) -> pa.Array:
@@ -191,10 +192,10 @@ def _of_distinct(function: Callable[..., str | None], *columns: pa.Array) -> pa.
     codes = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
-        _, codes = np.unique(codes * len(encoded.dictionary) + encoded.indices.to_numpy(), return_inverse=True)
+        _, codes = np.unique(codes * len(encoded.dictionary) + numpy_of(encoded.indices), return_inverse=True)
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-    examples = zip(*(column.take(pa.array(first)).to_pylist() for column in columns), strict=True)
-    return pa.array([function(*example) for example in examples], pa.string()).take(pa.array(codes))
+    examples = zip(*(column.take(array(first)).to_pylist() for column in columns), strict=True)
+    return array([function(*example) for example in examples], pa.string()).take(array(codes))
 
 
 def kind(chunk: Chunk) -> pa.Array:
@@ -210,7 +211,7 @@ def kind(chunk: Chunk) -> pa.Array:
     kinds = [kind_of(names[code], flag) for code, flag in zip(topics.indices.to_pylist(), flags[special[first]].tolist(), strict=True)]
     codes = np.full(len(chunk.rows), KINDS.index(NORMAL))
     codes[special] = np.array([KINDS.index(kind) for kind in kinds])[record]
-    return pa.array(KINDS, pa.string()).take(pa.array(codes))
+    return array(KINDS, pa.string()).take(array(codes))
 
 
 def bodies_of(name: str) -> Maker:
@@ -223,7 +224,7 @@ def body_text(chunk: Chunk) -> pa.Array:
 
 def inner_index(chunk: Chunk) -> pa.Array:
     inner = chunk.rows.inner
-    return pa.nulls(len(chunk.rows), pa.int32()) if inner is None else pa.array(inner, mask=inner < 0)
+    return pa.nulls(len(chunk.rows), pa.int32()) if inner is None else array(inner, mask=inner < 0)
 
 
 def corrupt_reason(chunk: Chunk) -> pa.Array:
@@ -237,4 +238,4 @@ def corrupt_reason(chunk: Chunk) -> pa.Array:
         sizes = chunk.records.properties_size
         last = chunk.rows.source.u8[chunk.records.properties_at + np.maximum(sizes, 1) - 1]
         reasons[(sizes > 0) & (last == 0) & (reasons == None)] = PROPERTIES  # noqa: E711
-    return pa.array(reasons, pa.string())
+    return array(reasons.tolist(), pa.string()) if (reasons != None).any() else pa.nulls(len(reasons), pa.string())  # noqa: E711

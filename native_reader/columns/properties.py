@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.arrow import array, numpy_of
 from native_reader.columns.strings import PaddedBuffer, content_of, decoded, offsets_of, replaced, short, without
 from native_reader.layout.arrays import place_among
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, NAME_END, VALUE_END, parse
@@ -70,8 +71,8 @@ class _Cut:
         if not self.repeats[self.shapes].any():
             return empty
         used = np.flatnonzero(np.bincount(self.shapes))
-        kept_of_used = pa.array([self.known[shape].kept for shape in used.tolist()], pa.binary())
-        kept = content_of(kept_of_used.take(pa.array(np.searchsorted(used, self.shapes))))
+        kept_of_used = array([self.known[shape].kept for shape in used.tolist()], pa.binary())
+        kept = content_of(kept_of_used.take(array(np.searchsorted(used, self.shapes))))
         return np.union1d(empty, np.flatnonzero(kept == 0))
 
 
@@ -100,10 +101,10 @@ class PropertyColumns:
             absent |= tokens.empty[np.where(absent, 0, pairs)]
         token = 4 * pairs + 2
         if len(self._filled) == count and not absent.any():
-            return tokens.column.take(pa.array(token))
+            return tokens.column.take(array(token))
         at, null = np.zeros(count, np.int64), np.ones(count, np.bool_)
         at[self._filled], null[self._filled] = token, absent
-        return self._with_odd(tokens.column.take(pa.array(at, mask=null)), [row.get(name) for row in self._parsed])
+        return self._with_odd(tokens.column.take(array(at, mask=null)), [row.get(name) for row in self._parsed])
 
     def map(self) -> pa.Array:
         """All properties of each row."""
@@ -117,16 +118,16 @@ class PropertyColumns:
             kept = np.ones(len(names), np.bool_)
             kept[dropped] = False
             pairs = pairs[kept[pairs]]
-            keys, values = names.take(pa.array(pairs)), tokens.column.take(pa.array(4 * pairs + 2))
+            keys, values = names.take(array(pairs)), tokens.column.take(array(4 * pairs + 2))
         if len(dropped):
             lengths -= (np.searchsorted(dropped, ends) - np.searchsorted(dropped, begins)).astype(lengths.dtype)
         counts = np.zeros(len(self._field_of) + 1, np.int32)
         counts[self._filled + 1] = lengths
-        regular = pa.MapArray.from_arrays(pa.array(np.cumsum(counts, dtype=np.int32)), keys, values)
+        regular = pa.MapArray.from_arrays(array(np.cumsum(counts, dtype=np.int32)), keys, values)
         return self._with_odd(regular, [list(row.items()) for row in self._parsed])
 
     def _with_odd(self, regular: pa.Array, parsed: Sequence[object]) -> pa.Array:
-        return replaced(regular, self._odd, pa.array(parsed, regular.type)) if parsed else regular
+        return replaced(regular, self._odd, array(parsed, regular.type)) if parsed else regular
 
 
 def cut_properties(source: PaddedBuffer, starts: Index, sizes: Index, names: Sequence[str]) -> PropertyColumns:
@@ -168,15 +169,15 @@ def _shapes_of(tokens: Tokens, keys: pa.Array, wanted: tuple[bytes, ...]) -> tup
     """The shape of each row, identified by its names joined together and by their lengths; and the distinct shapes."""
     texts, names = _numbered(offsets_of(keys)[tokens.row_pairs], keys.buffers()[2])
     sizes, gaps = _numbered(4 * tokens.row_pairs, pa.py_buffer(tokens.name_gaps.astype(np.int32)))
-    both = pa.array(texts.astype(np.int64) * len(gaps) + sizes).dictionary_encode()
+    both = array(texts.astype(np.int64) * len(gaps) + sizes).dictionary_encode()
     pairs = both.dictionary.to_pylist()  # a loop, because there are few shapes
-    return both.indices.to_numpy(), [Shape.of(names[pair // len(gaps)], gaps[pair % len(gaps)], wanted) for pair in pairs]
+    return numpy_of(both.indices), [Shape.of(names[pair // len(gaps)], gaps[pair % len(gaps)], wanted) for pair in pairs]
 
 
 def _numbered(ends: NDArray[np.int32], content: pa.Buffer) -> tuple[NDArray[np.int32], list[bytes]]:
     """A number for each value, and the distinct values in the order of their numbers."""
     encoded = pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, pa.py_buffer(ends), content]).dictionary_encode()
-    return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+    return numpy_of(encoded.indices), encoded.dictionary.to_pylist()
 
 
 _CRC_WORD = int.from_bytes(CRC_NAME, "little")
@@ -198,11 +199,11 @@ class Tokens:
 
     def keys(self) -> pa.Array:
         """All names."""
-        return self.column.take(pa.array(np.arange(0, 4 * len(self.name_ends), 4)))
+        return self.column.take(array(np.arange(0, 4 * len(self.name_ends), 4)))
 
     def values(self) -> pa.Array:
         """All values."""
-        return self.column.take(pa.array(np.arange(2, 4 * len(self.name_ends), 4)))
+        return self.column.take(array(np.arange(2, 4 * len(self.name_ends), 4)))
 
 
 @dataclass(frozen=True, slots=True)

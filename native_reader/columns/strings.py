@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.arrow import array, numpy_of
 from native_reader.layout.record import PADDING, Bytes, Index, Mask, at, unsigned_at
 
 _FEW = 32
@@ -24,12 +25,12 @@ class Growing:
     """The first elements of an endless array. It grows on demand; callers get slices, not copies."""
 
     def __init__(self, first: Callable[[int], NDArray[np.generic]]) -> None:
-        self._first, self._known = first, pa.array(first(1 << 16))
+        self._first, self._known = first, array(first(1 << 16))
 
     def __call__(self, count: int) -> pa.Array:
         known = self._known  # several threads share it
         if count > len(known):
-            known = self._known = pa.array(self._first(2 * count))
+            known = self._known = array(self._first(2 * count))
         return known.slice(0, count)
 
 
@@ -40,7 +41,7 @@ def short(buffer: pa.Buffer, starts: Index, sizes: Index, kind: pa.DataType) -> 
     """Copies of short slices; fastest if they ascend without overlap, as parts of records do."""
     if not (starts[1:] >= starts[:-1] + sizes[:-1]).all():  # topics of an inner batch, or messages from decompressed bodies
         _, first, places = np.unique(starts, return_index=True, return_inverse=True)
-        return _ascending(buffer, starts[first], sizes[first], kind).take(pa.array(places))
+        return _ascending(buffer, starts[first], sizes[first], kind).take(array(places))
     return _ascending(buffer, starts, sizes, kind)
 
 
@@ -128,7 +129,7 @@ def text_or_null(column: pa.Array) -> pa.Array:
     try:
         strings.validate(full=True)
     except pa.ArrowInvalid:
-        valid = column.is_valid().to_numpy(zero_copy_only=False).copy()
+        valid = numpy_of(column.is_valid()).copy()
         content, ends = content_of(column).data, offsets_of(column).tolist()
         for row, (start, end) in enumerate(pairwise(ends)):  # Arrow does not say which value is wrong; a decoder stops at the first error
             try:
@@ -177,7 +178,7 @@ def replaced(column: pa.Array, rows: Index, values: pa.Array) -> pa.Array:
         return pa.concat_arrays([*runs, column.slice(done)])
     places = np.arange(len(column))
     places[rows] = len(column) + np.arange(len(rows))
-    return pa.concat_arrays([column, values]).take(pa.array(places))
+    return pa.concat_arrays([column, values]).take(array(places))
 
 
 def without(column: pa.Array, rows: Index) -> pa.Array:
@@ -187,4 +188,4 @@ def without(column: pa.Array, rows: Index) -> pa.Array:
     if len(rows) * _FEW < len(column):
         bounds = pairwise([-1, *rows.tolist(), len(column)])
         return pa.concat_arrays([column.slice(one + 1, other - one - 1) for one, other in bounds])
-    return column.take(pa.array(np.delete(np.arange(len(column)), rows)))
+    return column.take(array(np.delete(np.arange(len(column)), rows)))

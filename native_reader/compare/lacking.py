@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import repeat
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.record import Mask, Numbers
 from native_reader.tables.messages import microseconds
@@ -170,7 +171,7 @@ def by_key(read: Callable[[int], Iterator[pa.RecordBatch]], difference: str) -> 
             is_lacking: Mask = (sides == side) & (of_other[groups] == 0)
             if is_lacking.any():
                 lacking = share.filter(pa.array(is_lacking))
-                yield from _rows(side, lacking, pa.repeat(difference, len(lacking)))
+                yield from _rows(side, lacking, repeat(difference, len(lacking)))
 
 
 def _keyed(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
@@ -185,7 +186,7 @@ def _keyed(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
 
 
 def _rows(side: int, lacking: pa.Table, kinds: pa.Array) -> Iterator[pa.RecordBatch]:
-    columns = {"only_in": pa.repeat(NAMES[side], len(lacking)), "difference": kinds}
+    columns = {"only_in": repeat(NAMES[side], len(lacking)), "difference": kinds}
     columns |= dict.fromkeys(("state", "other_state"), pa.nulls(len(lacking), pa.string()))
     columns |= {name: lacking[name].cast(SCHEMA.field(name).type) for name in SCHEMA.names if name not in columns}
     yield from pa.table(columns, schema=SCHEMA).combine_chunks().to_batches()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array
 from native_reader.columns.schema import COLUMNS
 
 _SPREAD = (
@@ -161,7 +162,7 @@ def _as_text(column: pa.Array, text_bodies: bool) -> pa.Array:
     if not pa.types.is_binary(column.type):
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         values = [None if value is None else encode(value) for value in values]
-    return pa.array(values, pa.string())
+    return array(values, pa.string())
 
 
 def _of_bytes(value: bytes, text_bodies: bool) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, tzinfo
 import numpy as np
 import pyarrow as pa
 
+from native_reader.arrow import array, numpy_of
 from native_reader.errors import OptionError, did_you_mean
 from native_reader.layout.times import each_moment
 
@@ -44,7 +45,7 @@ class Partitioning:
         columns = [self._values(batch, name).dictionary_encode(null_encoding="encode") for name in self.names]
         groups = np.zeros(len(batch), np.int64)
         for column in columns:  # made dense after each column, so that the product cannot overflow
-            groups = groups * len(column.dictionary) + column.indices.to_numpy()
+            groups = groups * len(column.dictionary) + numpy_of(column.indices)
             _, firsts, groups = np.unique(groups, return_index=True, return_inverse=True)
         keys = [tuple(column.dictionary[column.indices[first].as_py()].as_py() for column in columns) for first in firsts.tolist()]
         if len(keys) == 1:
@@ -53,7 +54,7 @@ class Partitioning:
         order = np.argsort(groups, kind="stable")
         stops = np.cumsum(np.bincount(groups)).tolist()
         for key, start, stop in zip(keys, [0, *stops], stops, strict=False):
-            yield key, batch.take(pa.array(order[start:stop]))
+            yield key, batch.take(array(order[start:stop]))
 
     def _values(self, batch: pa.RecordBatch, name: str) -> pa.Array:
         return days(batch.column(_DAY_IS_OF), self._zone) if name == DAY else batch.column(name)

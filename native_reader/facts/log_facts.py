@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import numpy_of
 from native_reader.facts.seen import Seen
 from native_reader.facts.table_facts import Tables
 from native_reader.layout.record import Numbers
@@ -130,15 +131,15 @@ class LogFacts:
         self.hosts.add(_by_address(self.hosts.grouped(table)))
         self.segments.add(table)
         self.messages += len(rows)
-        sizes, plausible = counted["bytes"].to_numpy(), is_plausible.to_numpy()
-        self._add_times(stored.fill_null(0).to_numpy()[plausible], sizes[plausible])
+        sizes, plausible = numpy_of(counted["bytes"]), numpy_of(is_plausible)
+        self._add_times(numpy_of(stored.fill_null(0))[plausible], sizes[plausible])
         self.wrong_times += len(rows) - int(plausible.sum())
-        is_record = counted["records"].to_numpy() > 0
+        is_record = numpy_of(counted["records"]) > 0
         self._add_sizes(sizes[is_record])
         self.seen.add(rows, is_record)
 
     def _add_host(self, rows: pa.Table) -> None:
-        offsets = rows["physical_offset"].to_numpy()
+        offsets = numpy_of(rows["physical_offset"])
         if len(offsets) and int(offsets.min()) < self._begin:  # messages of batches can come before others
             first = int(np.argmin(offsets))
             self._begin = int(offsets[first])

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from native_reader.arrow import array, numpy_of
 from native_reader.layout.kinds import (
     DELAY_TOPIC,
     HALF_TOPIC,
@@ -46,11 +47,11 @@ class Seen:
 
     def add(self, rows: pa.Table, is_record: NDArray[np.bool_]) -> None:
         """Add messages with COLUMNS. `is_record`: which of them are the first of their record."""
-        pairs = np.stack([rows[name].to_numpy().astype(np.int64) for name in ("physical_offset", "record_size")], axis=1)
+        pairs = np.stack([numpy_of(rows[name]).astype(np.int64) for name in ("physical_offset", "record_size")], axis=1)
         for name, topics in _TOPICS.items():
-            is_wanted = pc.is_in(rows["topic"], pa.array(topics, pa.string())).to_numpy() & is_record
+            is_wanted = numpy_of(pc.is_in(rows["topic"], array(topics, pa.string()))) & is_record
             if name in _KINDS:
-                is_wanted |= pc.is_in(rows["kind"], pa.array(_KINDS[name])).to_numpy() & is_record
+                is_wanted |= numpy_of(pc.is_in(rows["kind"], array(_KINDS[name]))) & is_record
             count = int(np.count_nonzero(is_wanted))
             self._counts[name] += count
             if self._counts[name] > MOST_PLACES:

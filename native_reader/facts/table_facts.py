@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import repeat
 from native_reader.errors import StoreError
 from native_reader.facts.seen import Seen
 from native_reader.lazy import TableScan
@@ -169,4 +170,4 @@ def read_findings(tables: Tables) -> FirstFindings:
 
 
 def _ones(rows: pa.RecordBatch) -> pa.Array:
-    return pa.repeat(pa.scalar(1, pa.int64()), len(rows))
+    return repeat(1, len(rows))

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import dataset
 
+from native_reader.arrow import array
 from native_reader.errors import UseError
 from native_reader.frames.implied import Call, Field, Literal, Node, ReadNarrowed, fields_of, implied, joined
 from native_reader.predicate.tree import EVERYTHING
@@ -229,7 +230,7 @@ class _Substrait:
         """One value. A null, and a value of another type, is an unknown part without columns."""
         match list(_fields(raw).items()):
             case [(number, [value])] if number in _LITERALS and isinstance(value, bytes) == (number in (12, 13)):
-                return Literal(pa.array([_value(value, _LITERALS[number])], _LITERALS[number]))
+                return Literal(array([_value(value, _LITERALS[number])], _LITERALS[number]))
         return Call("unknown", ())
 
     def _column(self, selection: _Fields) -> Node:

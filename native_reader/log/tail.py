@@ -99,6 +99,11 @@ def _boundary(store: StoreFiles, segment: Segment, bound: int, max_record_bytes:
         return found, found == position + size
 
 
+_MOST_WALKED = 256
+_WALKED: dict[tuple[object, ...], LogEnd | None] = {}
+"""Where the log ends in large segments of stores without queues, by all that it depends on: to find it, a whole segment is read."""
+
+
 class _Tail:
     """One search for the end of a log."""
 
@@ -126,6 +131,20 @@ class _Tail:
 
     def _end_in(self, window: Window, written: int) -> LogEnd | None:
         """Where the log ends in this segment; None if it has no record. `written`: the end of its last non-zero byte."""
+        if self._live or self._store.consume_queue is not None or window.segment.size <= self._walked_whole:
+            return self._walked_end(window, written)
+        # A broker that appends a record moves the last byte that is not zero.
+        key = (window.segment, written, window.written(), self._checkpoint, self._max_record_bytes, self._with_stale)
+        if key not in _WALKED:
+            end = self._walked_end(window, written)
+            if window.unreadable:
+                return end
+            if len(_WALKED) >= _MOST_WALKED:
+                _WALKED.pop(next(iter(_WALKED), key), None)
+            _WALKED[key] = end
+        return _WALKED[key]
+
+    def _walked_end(self, window: Window, written: int) -> LogEnd | None:
         size = window.segment.size
         bound = min(size, written + _ZEROS_IN_A_RECORD)
         begin = 0

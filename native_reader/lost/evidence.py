@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from native_reader.account.account import Account
 from native_reader.account.runs import Place
 from native_reader.account.states import DOUBTFUL, LOST, NOT_READ
+from native_reader.arrow import array
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.record import Mask, Numbers
 from native_reader.lost.hashes import java_hashes
@@ -97,11 +98,11 @@ def wanted_in(account: Account) -> pa.Table:
     rows = account.faults
     rows = rows.filter(
         pc.and_(
-            pc.and_(pc.is_in(rows["state"], pa.array(_ALONE)), pc.is_valid(rows["first_queue_offset"])),
+            pc.and_(pc.is_in(rows["state"], array(_ALONE)), pc.is_valid(rows["first_queue_offset"])),
             pc.and_(pc.is_valid(rows["topic"]), pc.greater(rows["messages"], 0)),
         )
     )
-    return rows.filter(pa.array(np.cumsum(rows["messages"].to_numpy()) <= MOST))
+    return rows.filter(array(np.cumsum(rows["messages"].to_numpy()) <= MOST))
 
 
 def entries_of(wanted: pa.Table, read: Read) -> dict[Place, Entries]:
@@ -121,7 +122,7 @@ def _ranges(wanted: pa.Table) -> dict[Place, pa.Table]:
     wanted = wanted.select(("topic", "queue_id", "first_queue_offset", "last_queue_offset", "first_offset", "last_offset"))
     ordered = wanted.sort_by([("topic", "ascending"), ("queue_id", "ascending"), ("first_queue_offset", "ascending")])
     (batch,) = ordered.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], ordered.schema)]
-    return {place: pa.Table.from_batches([batch.take(pa.array(rows))]) for place, rows in groups_of(batch)}
+    return {place: pa.Table.from_batches([batch.take(array(rows))]) for place, rows in groups_of(batch)}
 
 
 def _within(batch: pa.RecordBatch, rows: Numbers, ranges: pa.Table) -> Numbers:
@@ -147,8 +148,8 @@ def groups_of(batch: pa.RecordBatch) -> Iterator[tuple[Place, Numbers]]:
     rows = np.flatnonzero(pc.and_(pc.is_valid(batch["topic"]), pc.is_valid(batch["queue_id"])).to_numpy(zero_copy_only=False))
     if not len(rows):
         return
-    topics = batch["topic"].take(pa.array(rows)).dictionary_encode()
-    queues = _numbers(batch["queue_id"].take(pa.array(rows)))
+    topics = batch["topic"].take(array(rows)).dictionary_encode()
+    queues = _numbers(batch["queue_id"].take(array(rows)))
     codes = (topics.indices.to_numpy().astype(np.int64) << 32) + (queues & 0xFFFFFFFF)
     order = np.argsort(codes, kind="stable")
     bounds = np.flatnonzero(np.diff(codes[order])) + 1
@@ -192,7 +193,7 @@ class Tags:
 
     def __init__(self, wanted: Mapping[str, Numbers]) -> None:
         self._wanted = {topic: np.unique(hashes) for topic, hashes in wanted.items() if topic != DELAY_TOPIC}
-        self._topics = pa.array(sorted(self._wanted), pa.string())
+        self._topics = array(sorted(self._wanted), pa.string())
         self.found: dict[tuple[str, int], list[str]] = {}
 
     def add(self, batch: pa.RecordBatch) -> None:

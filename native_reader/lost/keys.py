@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from native_reader.account.account import Account
 from native_reader.account.runs import Place
 from native_reader.account.states import DOUBTFUL, LOST, UNREACHABLE, Mark, why
+from native_reader.arrow import array, scalar
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.record import Mask, Numbers
 from native_reader.lost.evidence import Entries, Indexed, groups_of
@@ -34,12 +35,12 @@ class States:
 
     def __init__(self, account: Account) -> None:
         rows = account.faults
-        rows = rows.filter(pc.and_(pc.is_in(rows["why"], pa.array(_OF_RECORDS)), pc.is_in(rows["state"], pa.array(_TOLD))))
+        rows = rows.filter(pc.and_(pc.is_in(rows["why"], array(_OF_RECORDS)), pc.is_in(rows["state"], array(_TOLD))))
         self._rows: dict[Place, tuple[Numbers, ...]] = {}
         for batch in rows.combine_chunks().to_batches():
             for place, of_place in groups_of(batch):
                 columns = [batch[name].fill_null(-1).to_numpy(zero_copy_only=False)[of_place] for name in _BOUNDS]
-                states = pc.index_in(batch["state"], pa.array(_TOLD)).to_numpy(zero_copy_only=False)[of_place]
+                states = pc.index_in(batch["state"], array(_TOLD)).to_numpy(zero_copy_only=False)[of_place]
                 order = np.argsort(columns[0], kind="stable")
                 self._rows[place] = tuple(each.astype(np.int64)[order] for each in (*columns, states))
 
@@ -61,7 +62,7 @@ class AskedKeys:
 
     def __init__(self, keys: Sequence[str], account: Account) -> None:
         self.keys = list(dict.fromkeys(keys))
-        self._values = pa.array(self.keys, pa.string())
+        self._values = array(self.keys, pa.string())
         self._states = States(account)
         self._counts = np.zeros(len(self.keys), np.int64)
         self._answers = np.zeros((len(self.keys), len(ANSWERS)), np.bool_)
@@ -73,7 +74,7 @@ class AskedKeys:
         rows, numbers = self._hits(batch)
         if not len(rows):
             return
-        records = batch.take(pa.array(rows))
+        records = batch.take(array(rows))
         answers = np.full(len(rows), ANSWERS.index(WHOLE))
         offsets = records["physical_offset"].to_numpy()
         for place, of_place in groups_of(records):
@@ -84,7 +85,7 @@ class AskedKeys:
         self._answers[numbers, answers] = True
         few = np.flatnonzero(self._counts[numbers] < _MOST_EACH)
         np.add.at(self._counts, numbers, 1)
-        columns = [records[name].take(pa.array(few)).to_pylist() for name in KEY_COLUMNS[2:]]
+        columns = [records[name].take(array(few)).to_pylist() for name in KEY_COLUMNS[2:]]
         for number, answer, *values in zip(numbers[few].tolist(), answers[few].tolist(), *columns, strict=True):
             self._found.append((number, ANSWERS[answer], *values))
             self._places.add((number, values[3]))
@@ -93,11 +94,11 @@ class AskedKeys:
         """Rows with one of the keys, and which; a row for each key that it has."""
         listed, single = batch["keys"], batch["uniq_key"]
         in_lists = pc.index_in(pc.list_flatten(listed), self._values)
-        found = [(pc.list_parent_indices(listed), in_lists), (pa.array(np.arange(len(batch))), pc.index_in(single, self._values))]
+        found = [(pc.list_parent_indices(listed), in_lists), (array(np.arange(len(batch))), pc.index_in(single, self._values))]
         pairs = []
         for rows, numbers in found:
             known = np.flatnonzero(numbers.is_valid().to_numpy(zero_copy_only=False))
-            pairs.append(np.stack([each.take(pa.array(known)).to_numpy().astype(np.int64) for each in (rows, numbers)]))
+            pairs.append(np.stack([each.take(array(known)).to_numpy().astype(np.int64) for each in (rows, numbers)]))
         together = np.unique(np.concatenate(pairs, axis=1), axis=1)
         return together[0], together[1]
 
@@ -126,7 +127,7 @@ class AskedKeys:
         self._answers[key, ANSWERS.index(POSSIBLY_LOST)] = True
         self._counts[key] += 1
         if self._counts[key] <= _MOST_EACH:
-            stored = None if time < 0 else pa.scalar(time, pa.timestamp("us", "UTC")).as_py()
+            stored = None if time < 0 else scalar(time, pa.timestamp("us", "UTC")).as_py()
             self._found.append((key, POSSIBLY_LOST, *place, offset, stored))
 
     @property

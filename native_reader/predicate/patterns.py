@@ -12,6 +12,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array
+
 _LONGEST = 10_000
 _ANY = r"[^\n\r\x{85}\x{2028}\x{2029}]"
 _LAST_LINE_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])\z"
@@ -58,7 +60,7 @@ def match_java(texts: pa.Array, pattern: str, whole: bool = False) -> pa.Array:
 @lru_cache(4096)
 def fits(text: str, pattern: str, java: bool, whole: bool = False) -> bool:
     """Whether a single text matches a Java regular expression or a LIKE pattern."""
-    texts = pa.array([text], pa.string())
+    texts = array([text], pa.string())
     return bool((match_java(texts, pattern, whole) if java else match_like(texts, pattern))[0].as_py())
 
 
@@ -282,7 +284,7 @@ def _refuse_odd(pattern: str) -> None:
 def _accepted(regex: str) -> str:
     """The expression, if RE2 accepts it; otherwise raises ValueError."""
     try:
-        pc.match_substring_regex(pa.array([""], pa.string()), regex)
+        pc.match_substring_regex(array([""], pa.string()), regex)
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
         raise ValueError(f"{_INVALID}: {reason}") from None

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.arrow import array, numpy_of
 from native_reader.sentences import Said, say
 
 CHECKSUM = "checksum"
@@ -186,17 +187,17 @@ class Damages(Sequence[Damage]):
 
     def batch(self) -> pa.RecordBatch:
         """The ranges as rows, to be sent: `from_batch` reads them."""
-        segments = pa.array(self._segments, pa.string()).take(pa.array(self.ranges["segment"]))
-        return pa.RecordBatch.from_arrays([segments, *(pa.array(self.ranges[name].astype(np.int64)) for name in _SENT)], schema=SCHEMA)
+        segments = array(self._segments, pa.string()).take(array(self.ranges["segment"]))
+        return pa.RecordBatch.from_arrays([segments, *(array(self.ranges[name].astype(np.int64)) for name in _SENT)], schema=SCHEMA)
 
     @staticmethod
     def from_batch(batch: pa.RecordBatch) -> Damages:
         """What `batch` gave."""
         segments = batch.column(0).dictionary_encode()
         ranges = np.zeros(len(batch), RANGE)
-        ranges["segment"] = segments.indices.to_numpy(zero_copy_only=False)
+        ranges["segment"] = numpy_of(segments.indices)
         for name in _SENT:
-            ranges[name] = batch.column(name).to_numpy()
+            ranges[name] = numpy_of(batch.column(name))
         return Damages(ranges, tuple(segments.dictionary.to_pylist()))
 
     def __len__(self) -> int:

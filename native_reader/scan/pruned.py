@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from native_reader.arrow import numpy_of
 from native_reader.broker.settings import Topics
 from native_reader.columns.chunk import Columns
 from native_reader.columns.rows import Rows
@@ -222,7 +223,7 @@ def contradicted(window: Window, claims: Sequence[QueueClaims], rows: Rows, stor
     if not len(rows) or not claims:
         return False
     topics = Columns((), store, window.segment.name).chunk(rows).topic().dictionary_encode()
-    names, codes = topics.dictionary.to_pylist(), topics.indices.to_numpy()
+    names, codes = topics.dictionary.to_pylist(), numpy_of(topics.indices)
     queue_ids = rows.records.heads["queue_id"]
     for claim in claims:
         if claim.queue.topic in names:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from native_reader.arrow import array
 from native_reader.columns.filter import matching
 from native_reader.columns.makers import timestamps
 from native_reader.columns.schema import schema_of
@@ -61,10 +62,10 @@ class SummaryRows:
     def _columns_of_groups(self) -> dict[str, pa.Array]:
         """The columns that have one value in each group."""
         return {
-            "topic": pa.array([group.topic.decode() for group in self._groups], pa.string()),
-            "queue_id": pa.array([group.queue_id for group in self._groups], pa.int32()),
-            "store": pa.array([self._split.store] * len(self._groups), pa.string()),
-            "segment": pa.array([self._split.segment.name] * len(self._groups), pa.string()),
+            "topic": array([group.topic.decode() for group in self._groups], pa.string()),
+            "queue_id": array([group.queue_id for group in self._groups], pa.int32()),
+            "store": array([self._split.store] * len(self._groups), pa.string()),
+            "segment": array([self._split.segment.name] * len(self._groups), pa.string()),
         }
 
     def _read(self, part: Part) -> None:
@@ -85,7 +86,7 @@ class SummaryRows:
     def __iter__(self) -> Iterator[tuple[int, pa.RecordBatch | None]]:
         """How many rows, and a batch of them if columns are wanted. No batch is empty."""
         if self._order is None:
-            groups = pa.RecordBatch.from_pydict(self._by_group | {"": pa.array(self._counts)})
+            groups = pa.RecordBatch.from_pydict(self._by_group | {"": array(self._counts)})
             chosen = groups if self._predicate == EVERYTHING else matching(self._predicate, groups)
             yield sum(chosen[""].to_pylist()), None
             return
@@ -96,28 +97,28 @@ class SummaryRows:
                 yield len(chosen), chosen.select(list(self._columns)) if self._columns else None
 
     def _made(self, at: Index) -> pa.RecordBatch:
-        groups = pa.array(self._group[at])
+        groups = array(self._group[at])
         return pa.RecordBatch.from_arrays([self._column(name, at, groups) for name in self._names], schema=schema_of(self._names))
 
     def _column(self, name: str, at: Index, groups: pa.Array) -> pa.Array:
         if name in self._by_group:
             return self._by_group[name].take(groups)
         if name in self._texts:
-            return self._texts[name].take(pa.array(at)).cast(pa.string())
+            return self._texts[name].take(array(at)).cast(pa.string())
         if name == "inner_index":  # of a batch
             return pa.nulls(len(at), pa.int32())
         values = self._values[_STORED[name]][at]
         if name == "store_timestamp":
             return timestamps(values)
         if name == "kind":
-            return self._kinds.take(pa.array(self._group[at] * len(_TRANSACTIONS) + ((values & TRANSACTION) >> 2)))
+            return self._kinds.take(array(self._group[at] * len(_TRANSACTIONS) + ((values & TRANSACTION) >> 2)))
         segment = self._split.segment
-        return pa.array(values + segment.base + segment.frame if name == "physical_offset" else values, schema_of((name,)).types[0])
+        return array(values + segment.base + segment.frame if name == "physical_offset" else values, schema_of((name,)).types[0])
 
     @cached_property
     def _kinds(self) -> pa.Array:
         """The kind of a record of each group by its part in a transaction."""
-        return pa.array([kind_of(name, each) for name in self._by_group["topic"].to_pylist() for each in _TRANSACTIONS], pa.string())
+        return array([kind_of(name, each) for name in self._by_group["topic"].to_pylist() for each in _TRANSACTIONS], pa.string())
 
 
 def _rows_of(group: Group) -> Numbers:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from native_reader.arrow import numpy_of
 from native_reader.broker.tier_files import queues_of_tier
 from native_reader.columns.projection import FAILFAST, PERMISSIVE, Projection
 from native_reader.layout.record import Numbers
@@ -78,8 +79,8 @@ def _by_queue(batch: pa.RecordBatch, *, with_faults: bool) -> Iterable[tuple[tup
     """The queue offsets of each queue. `with_faults`: also of messages with a wrong checksum, which are rows there, or an error."""
     rows = batch.filter(batch["topic"].is_valid() if with_faults else batch["corrupt_reason"].is_null())
     topics = rows["topic"].dictionary_encode()
-    codes, queues = topics.indices.to_numpy().astype(np.int64), rows["queue_id"].to_numpy().astype(np.int64)
-    numbers = rows["queue_offset"].to_numpy()
+    codes, queues = numpy_of(topics.indices).astype(np.int64), numpy_of(rows["queue_id"]).astype(np.int64)
+    numbers = numpy_of(rows["queue_offset"])
     order = np.lexsort((queues, codes))
     if not len(rows):
         return

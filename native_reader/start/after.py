@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array
 from native_reader.broker.databases import has_settings
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
@@ -32,7 +33,7 @@ from native_reader.witness.entries import Sample
 
 _COLUMNS = "topic", "queue_id", "queue_offset", "physical_offset", "record_size", "kind", "corrupt_reason"
 _USUAL = FileSizes().queue // QUEUE_ENTRY.itemsize
-_NOT_QUEUED = pa.array(["prepared", "rollback"])
+_NOT_QUEUED = array(["prepared", "rollback"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from native_reader.arrow import array
 from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.log.recovery import size_at
 from native_reader.plan.plan import StoreRead
@@ -254,7 +255,7 @@ class RecoveredLog:
 
 def are_served(reasons: pa.Array) -> pa.Array:
     """Whether a broker takes each row for a whole message: it looks neither into properties nor into compressed bodies."""
-    return pc.or_(reasons.is_null(), pc.is_in(reasons, pa.array(["properties", "body"])))
+    return pc.or_(reasons.is_null(), pc.is_in(reasons, array(["properties", "body"])))
 
 
 class Queued(NamedTuple):

@@ -200,6 +200,10 @@ class Window:
         """A position after which the file holds only zeros, up to `below`. A hint: `below` itself if unknown."""
         return self._file.written_end(self.segment.size if below is None else below)
 
+    def written(self) -> int:
+        """When the file was written last, as far as its storage tells."""
+        return self._file.written()
+
     @property
     def offset(self) -> int:
         """The log offset of the window's first byte."""

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from native_reader.arrow import numpy_of
 from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Index, Numbers
 from native_reader.storage.protocol import storage_of
@@ -211,8 +212,8 @@ class Groups:
             raise Unfit("contradiction")
         encoded = table["topic"].combine_chunks().dictionary_encode()
         self.names: list[bytes] = encoded.dictionary.to_pylist()
-        self.topics: Index = encoded.indices.to_numpy()
-        self._columns: dict[str, Numbers] = {name: table[name].to_numpy() for name in GROUPS.names[1:]}
+        self.topics: Index = numpy_of(encoded.indices)
+        self._columns: dict[str, Numbers] = {name: numpy_of(table[name]) for name in GROUPS.names[1:]}
         self.ends: Numbers = np.cumsum(self["records"])
         """After the last row of each."""
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from native_reader.arrow import array, numpy_of
 from native_reader.layout.record import Numbers
 from native_reader.storage.protocol import storage_of
 
@@ -85,7 +86,7 @@ class Pieces:
     def taken(self, rows: Numbers, columns: Sequence[str]) -> list[Numbers]:
         """Columns of numbers of these rows, which ascend."""
         table, places = self._with(rows, columns)
-        return [table[name].to_numpy()[places] for name in columns]
+        return [numpy_of(table[name])[places] for name in columns]
 
     def texts(self, rows: Numbers, columns: Sequence[str]) -> list[pa.Array]:
         """Columns of texts of these rows, which ascend; dictionary-encoded."""
@@ -93,7 +94,7 @@ class Pieces:
         found = [table[name].unify_dictionaries().combine_chunks() for name in columns]
         for each in found:
             each.dictionary.validate(full=True)
-        return [each.take(pa.array(places)) for each in found]
+        return [each.take(array(places)) for each in found]
 
     def _with(self, rows: Numbers, columns: Sequence[str]) -> tuple[pa.Table, Numbers]:
         """The row groups that have these rows, and where in them the rows are."""
@@ -123,7 +124,7 @@ class Pieces:
                 groups.append(group)
         groups = sorted(set(groups))
         table = self._read(groups, self._file.schema_arrow.names)
-        return {name: table[name].to_numpy() for name in table.column_names}
+        return {name: numpy_of(table[name]) for name in table.column_names}
 
     def _read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
         self._load(groups)

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.arrow import array, numpy_of
 from native_reader.layout.record import Index
 
 HOSTS = "born_host", "store_host"
@@ -33,11 +34,11 @@ class TextCodes:
             codes.append(_NULL if text is None else self._numbers.setdefault(text, len(self._numbers)))
         if len(self._numbers) > before:
             self._characters += sum(map(len, list(self._numbers)[before:]))
-        self._codes.append(np.array(codes, np.int32)[encoded.indices.to_numpy()])
+        self._codes.append(np.array(codes, np.int32)[numpy_of(encoded.indices)])
         if len(self._numbers) > _MOST_VALUES or self._characters > _MOST_CHARACTERS:
             self._numbers, self._codes, self.is_small = {}, [], False
 
     def column(self, order: Index) -> pa.Array:
         """The texts in another order, dictionary-encoded."""
         codes = np.concatenate([np.empty(0, np.int32), *self._codes])[order]
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes == _NULL), pa.array(list(self._numbers), pa.string()))
+        return pa.DictionaryArray.from_arrays(array(codes, mask=codes == _NULL), array(list(self._numbers), pa.string()))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from native_reader.arrow import repeat
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
 from native_reader.plan.split import SPLIT_COSTS, Split, SplitLog
@@ -75,7 +76,7 @@ def _batches(part: CompactedFile, projection: Projection) -> Iterator[pa.RecordB
     reading = MessagesPart(Split(SplitLog(part.store), segment, 0, segment.size, end))
     for batch in reading.reading(projection, *(name for name in _OF_MESSAGES if name in projection.columns), "physical_offset"):
         columns = {name: batch.column(name) for name in _OF_MESSAGES if name in projection.columns}
-        whole = {"store": pa.repeat(part.store, len(batch)), "file": pa.repeat(segment.uri, len(batch))}
+        whole = {"store": repeat(part.store, len(batch)), "file": repeat(segment.uri, len(batch))}
         yield COMPACTED_MESSAGES.batch({**whole, **columns, "compacted_offset": batch.column("physical_offset")})
 
 

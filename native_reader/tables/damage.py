@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.arrow import array
 from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import ColumnSpec
 from native_reader.layout.arrays import is_within
@@ -102,9 +103,9 @@ def labels(masks: list[tuple[Mask, str]], count: int) -> pa.Array:
     codes = np.zeros(count, np.int8)
     for code in range(len(masks), 0, -1):
         codes[masks[code - 1][0]] = code
-    return pa.DictionaryArray.from_arrays(codes, pa.array(names)).cast(pa.string())
+    return pa.DictionaryArray.from_arrays(codes, array(names)).cast(pa.string())
 
 
 def repeated(values: list[str], counts: list[int]) -> pa.Array:
     """Each text as often as its count says."""
-    return pa.array(values, pa.string()).take(pa.array(np.repeat(np.arange(len(values)), counts)))
+    return array(values, pa.string()).take(array(np.repeat(np.arange(len(values)), counts)))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from native_reader.arrow import array, numpy_of, repeat
 from native_reader.broker.config_files import read_config
 from native_reader.columns.makers import timestamps
 from native_reader.columns.projection import Projection
@@ -91,10 +92,10 @@ def _batches(part: Waiting, projection: Projection) -> Iterator[pa.RecordBatch]:
     own = [queue for topic in topics for queue in queues_of(topic)]
     for batch in part.piece.reading(projection, *_READ):
         columns = {name: batch.column(name) for name in COLUMNS if name in _READ}
-        queues = batch.column("queue_id").to_numpy()
+        queues = numpy_of(batch.column("queue_id"))
         columns |= {
-            "state": pa.repeat("pending" if part.is_sure else "unknown", len(batch)),
-            "delay_level": pa.array(np.minimum(queues.astype(np.int64) + 1, _BEYOND).astype(np.int32)),
+            "state": repeat("pending" if part.is_sure else "unknown", len(batch)),
+            "delay_level": array(np.minimum(queues.astype(np.int64) + 1, _BEYOND).astype(np.int32)),
             "due_timestamp": _due(batch, own),
             "topic": batch.column("real_topic"),
             "queue_id": integers(property_in(batch.column("properties"), "REAL_QID"), pa.int32()),
@@ -104,7 +105,7 @@ def _batches(part: Waiting, projection: Projection) -> Iterator[pa.RecordBatch]:
 
 def _due(batch: pa.RecordBatch, queues_of_levels: Iterable[Queue]) -> pa.Array:
     """When each message is due, in milliseconds: the tags code of its entry. The levels themselves are only in the broker's settings."""
-    offsets, sizes = batch.column("physical_offset").to_numpy(), batch.column("record_size").to_numpy()
+    offsets, sizes = numpy_of(batch.column("physical_offset")), numpy_of(batch.column("record_size"))
     due = np.full(len(batch), NO_TIME)
     for queue in queues_of_levels:
         with QueueReader(queue) as reader:

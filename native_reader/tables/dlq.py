@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import repeat
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.origins import DLQ_PREFIX
@@ -63,7 +64,7 @@ def _batches(part: DeadMessages, projection: Projection) -> Iterator[pa.RecordBa
     if (found := tally.table()) is None:
         return
     for batch in found.to_batches(_ROWS):
-        yield DLQ.batch({"store": pa.repeat(part.store, len(batch))} | {name: batch[name] for name in batch.schema.names})
+        yield DLQ.batch({"store": repeat(part.store, len(batch))} | {name: batch[name] for name in batch.schema.names})
     if tally.forgotten_groups:
         rest = tally.top(len(found)).others
         yield pa.RecordBatch.from_pylist([{"store": part.store, **rest}], DLQ.schema)

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array, numpy_of
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.kinds import DELAY_TOPIC, SYSTEM_KINDS, TIMER_TOPIC
@@ -91,7 +92,7 @@ def _read(logs: Logs, projection: Projection) -> Iterator[pa.RecordBatch]:
 
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     target = batch.column("real_topic")
-    waits = pc.is_in(batch.column("topic"), pa.array([DELAY_TOPIC, TIMER_TOPIC]))
+    waits = pc.is_in(batch.column("topic"), array([DELAY_TOPIC, TIMER_TOPIC]))
     for_broker = pc.and_(waits, pc.starts_with(target, "rmq_sys_")).fill_null(False)
     batch = batch.filter(pc.and_(batch.column("uniq_key").is_valid(), pc.invert(for_broker)))
     # The batches of old brokers have the id of the whole batch in each message. So the body belongs to the key.
@@ -105,30 +106,30 @@ def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _is_sent_back(topics: pa.Array, targets: pa.Array) -> pa.Array:
     """Which messages a consumer sent back, or wait until they are due for a retry topic."""
     stored = pc.if_else(pc.equal(topics, DELAY_TOPIC), pc.coalesce(targets, topics), topics).dictionary_encode()
-    return pa.array([is_sent_back(each) for each in stored.dictionary.to_pylist()], pa.bool_()).take(stored.indices)
+    return array([is_sent_back(each) for each in stored.dictionary.to_pylist()], pa.bool_()).take(stored.indices)
 
 
 def _copies(table: pa.Table) -> pa.Table:
     """The rows of all messages with several copies, of one share of the keys."""
     table = _repeated(table)
     groups, born = groups_of(table[KEY]), microseconds(table["born_timestamp"])
-    stage = groups, _codes(table["topic"]), born, table["reconsume_times"].to_numpy()
+    stage = groups, _codes(table["topic"]), born, numpy_of(table["reconsume_times"])
     is_alone = _is_first(*stage, microseconds(table["store_timestamp"]))
     if not is_alone.all():  # messages of one batch, which were stored together
-        return _copies(table.filter(pa.array(is_alone)))
+        return _copies(table.filter(array(is_alone)))
     kinds = table["kind"].combine_chunks().cast(pa.string())
-    is_internal = pc.is_in(kinds, pa.array(SYSTEM_KINDS)).to_numpy(zero_copy_only=False)
-    retried = table["retried"].combine_chunks().to_numpy(zero_copy_only=False)
+    is_internal = numpy_of(pc.is_in(kinds, array(SYSTEM_KINDS)))
+    retried = numpy_of(table["retried"].combine_chunks())
     reason = np.full(len(table), DELIVERED)
     reason[~retried & _is_first(groups, born)] = SENT
     reason[~_is_first(*stage) & ~is_internal] = STORED
     reason[_is_first(groups)] = FIRST
-    offsets = table["physical_offset"].to_numpy()
+    offsets = numpy_of(table["physical_offset"])
     columns = {
         "uniq_key": pc.list_element(pc.split_pattern(table[KEY], "\x02"), 0),
-        "reason": pa.array(REASONS).take(pa.array(reason)),
-        "copies": pa.array(np.bincount(groups)[groups]),
-        "first_physical_offset": pa.array(offsets[_first_equal(groups)]),
+        "reason": array(REASONS).take(array(reason)),
+        "copies": array(np.bincount(groups)[groups]),
+        "first_physical_offset": array(offsets[_first_equal(groups)]),
     }
     columns |= {name: table[name].cast(COLUMNS[name].type) for name in _OF_MESSAGE}
     return pa.table(columns, schema=DUPLICATES.schema)
@@ -138,10 +139,10 @@ def _repeated(table: pa.Table) -> pa.Table:
     """The rows whose key occurs twice or more, by key and then in the order in which brokers stored them."""
     groups = groups_of(table[KEY])
     rows = np.flatnonzero(np.bincount(groups)[groups] > 1)
-    chosen = table.take(pa.array(rows))
-    inner = chosen["inner_index"].fill_null(-1).to_numpy()
-    order = np.lexsort((inner, chosen["physical_offset"].to_numpy(), microseconds(chosen["store_timestamp"]), groups[rows]))
-    return chosen.take(pa.array(order))
+    chosen = table.take(array(rows))
+    inner = numpy_of(chosen["inner_index"].fill_null(-1))
+    order = np.lexsort((inner, numpy_of(chosen["physical_offset"]), microseconds(chosen["store_timestamp"]), groups[rows]))
+    return chosen.take(array(order))
 
 
 def _first_equal(*keys: Numbers) -> Numbers:
@@ -165,7 +166,7 @@ def _is_first(*keys: Numbers) -> Mask:
 
 def _codes(texts: pa.ChunkedArray) -> Numbers:
     """A number for each distinct text."""
-    codes: Numbers = texts.cast(pa.string()).combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    codes: Numbers = numpy_of(texts.cast(pa.string()).combine_chunks().dictionary_encode().indices).astype(np.int64)
     return codes
 
 

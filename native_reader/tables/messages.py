@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array, numpy_of
 from native_reader.columns.makers import timestamps
 from native_reader.columns.projection import DROPMALFORMED, Projection
 from native_reader.layout.record import Numbers
@@ -75,7 +76,7 @@ def pieces_of(plan: Plan) -> list[MessagesPart]:
 
 def in_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Pieces with few bytes of bodies each, for bodies that hold many short values. A body above LARGEST counts as nothing."""
-    sizes = pc.binary_length(batch.column("body")).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    sizes = numpy_of(pc.binary_length(batch.column("body")).fill_null(0)).astype(np.int64)
     which = np.cumsum(np.where(sizes > LARGEST, 0, sizes)) // _AT_ONCE
     borders = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), len(batch)]
     for start, stop in pairwise(borders):
@@ -84,15 +85,15 @@ def in_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def property_in(properties: pa.MapArray, name: str) -> pa.StringArray:
     """One property of each row; null where it is absent."""
-    starts = properties.offsets.to_numpy()
-    found = np.flatnonzero(pc.equal(properties.keys, name).to_numpy(zero_copy_only=False))
+    starts = numpy_of(properties.offsets)
+    found = np.flatnonzero(numpy_of(pc.equal(properties.keys, name)))
     # An array that is a slice keeps the keys before it.
     found = found[(found >= starts[0]) & (found < starts[-1])]
     places = np.zeros(len(properties), np.int64)
     is_absent = np.ones(len(properties), np.bool_)
     rows = np.searchsorted(starts, found, side="right") - 1
     places[rows], is_absent[rows] = found, False
-    return properties.items.take(pa.array(places, mask=is_absent))
+    return properties.items.take(array(places, mask=is_absent))
 
 
 def integers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -108,10 +109,10 @@ def integers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def timestamps_of(milliseconds: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Milliseconds since 1970 as timestamps; null outside the years 1 to 9999."""
-    return timestamps(np.array(milliseconds.fill_null(NO_TIME).to_numpy(zero_copy_only=False)))
+    return timestamps(np.array(numpy_of(milliseconds.fill_null(NO_TIME))))
 
 
 def microseconds(times: pa.Array | pa.ChunkedArray) -> Numbers:
     """Timestamps as numbers; NO_TIME where they are null."""
-    numbers: Numbers = times.cast(pa.int64()).fill_null(NO_TIME).to_numpy()
+    numbers: Numbers = numpy_of(times.cast(pa.int64()).fill_null(NO_TIME))
     return numbers

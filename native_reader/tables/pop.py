@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array, numpy_of, repeat
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.columns.strings import text
@@ -123,9 +124,9 @@ def _compact(messages: pa.RecordBatch) -> pa.RecordBatch:
         "acks": pc.if_else(is_batch, fields["aol"].combine_chunks(), None),
         "count": pc.if_else(is_checkpoint, pc.min_element_wise(fields["n"].combine_chunks(), MOST_POPPED), 0),
     }
-    rows, offsets = _messages_of(named, is_ack.to_numpy(zero_copy_only=False))
-    of = pa.array(rows)
-    offset = pa.array(offsets)
+    rows, offsets = _messages_of(named, numpy_of(is_ack))
+    of = array(rows)
+    offset = array(offsets)
     texts = [named["c"].take(of), named["t"].take(of)]
     numbers = [named[name].take(of) for name in ("q", "pt")]
     columns = {
@@ -148,28 +149,28 @@ def _compact(messages: pa.RecordBatch) -> pa.RecordBatch:
 def _messages_of(named: Mapping[str, pa.Array], is_ack: Mask) -> tuple[Index, Numbers]:
     """The rows of all messages that checkpoints and acknowledgements name, and their queue offsets."""
     first = named["first"]
-    has_first, start = np.asarray(first.is_valid()), first.fill_null(0).to_numpy()
+    has_first, start = np.asarray(first.is_valid()), numpy_of(first.fill_null(0))
     apart = _listed(named["apart"])
-    sizes = named["apart"].value_lengths().fill_null(0).to_numpy()
-    counts = np.where(sizes == 0, np.maximum(named["count"].fill_null(0).to_numpy(), 0), 0)
+    sizes = numpy_of(named["apart"].value_lengths().fill_null(0))
+    counts = np.where(sizes == 0, np.maximum(numpy_of(named["count"].fill_null(0)), 0), 0)
     row = np.repeat(np.arange(len(counts)), counts)
     in_order = row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
     of_checkpoints = [(rows[has_first[rows]], (start[rows] + after)[has_first[rows]]) for rows, after in (apart, in_order)]
     acknowledged = np.flatnonzero(is_ack & np.asarray(named["ao"].is_valid()))
-    found = [*of_checkpoints, (acknowledged, named["ao"].fill_null(0).to_numpy()[acknowledged]), _listed(named["acks"])]
+    found = [*of_checkpoints, (acknowledged, numpy_of(named["ao"].fill_null(0))[acknowledged]), _listed(named["acks"])]
     rows, offsets = (np.concatenate(each) for each in zip(*found, strict=True))
     order = np.argsort(rows, kind="stable")
     return rows[order], offsets[order]
 
 
 def _listed(lists: pa.ListArray) -> tuple[Index, Numbers]:
-    return pc.list_parent_indices(lists).to_numpy().astype(np.intp), lists.flatten().to_numpy()
+    return numpy_of(pc.list_parent_indices(lists)).astype(np.intp), numpy_of(lists.flatten())
 
 
 def _popped(store: str, table: pa.Table) -> pa.Table:
     """One row for each message of one share of the keys that a checkpoint names: the first one."""
     table = table.unify_dictionaries()
-    groups, is_ack = groups_of(table.column(KEY)), table.column("is_ack").to_numpy()
+    groups, is_ack = groups_of(table.column(KEY)), numpy_of(table.column("is_ack"))
     known, first = np.unique(groups[~is_ack], return_index=True)
     first = np.flatnonzero(~is_ack)[first]
     confirmed, acks = np.unique(groups[is_ack], return_index=True)
@@ -179,16 +180,16 @@ def _popped(store: str, table: pa.Table) -> pa.Table:
 
     order = np.argsort(first, kind="stable")
     first, has_ack, ack = first[order], has_ack[order], ack[order]
-    rows = table.take(pa.array(first))
+    rows = table.take(array(first))
     columns = {
-        "store": pa.repeat(pa.scalar(store), len(rows)),
+        "store": repeat(store, len(rows)),
         **{name: rows.column(name).cast(pa.string()) for name in ("group", "topic")},
         "queue_id": rows.column("queue").cast(pa.int32()),
         "queue_offset": rows.column("queue_offset"),
-        "acknowledged": pa.array(has_ack),
+        "acknowledged": array(has_ack),
         "popped_timestamp": timestamps_of(rows.column("popped")),
         "visible_timestamp": timestamps_of(pc.add(rows.column("popped"), rows.column("invisible"))),
-        "acknowledged_timestamp": table.column("store_timestamp").take(pa.array(ack, mask=~has_ack)),
+        "acknowledged_timestamp": table.column("store_timestamp").take(array(ack, mask=~has_ack)),
         "physical_offset": rows.column("physical_offset"),
     }
     return pa.table(columns).select(list(COLUMNS))
@@ -212,7 +213,7 @@ def _held(database: str) -> Iterator[Held]:
 
 def _of_database(store: str, held: Sequence[Held]) -> pa.RecordBatch:
     columns: dict[str, object] = {name: [getattr(each, name) for each in held] for name in ("group", "topic", "queue_id", "queue_offset")}
-    columns |= {f"{name}_timestamp": timestamps_of(pa.array([getattr(each, name) for each in held])) for name in ("popped", "visible")}
+    columns |= {f"{name}_timestamp": timestamps_of(array([getattr(each, name) for each in held])) for name in ("popped", "visible")}
     nothing = {name: pa.nulls(len(held), COLUMNS[name].type) for name in ("acknowledged_timestamp", "physical_offset")}
     return POP.batch({"store": [store] * len(held), "acknowledged": [False] * len(held), **columns, **nothing})
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.arrow import array
 from native_reader.columns.makers import timestamps
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
@@ -196,7 +197,7 @@ def _times(pieces: list[_FileEntries]) -> pa.Array:
 
 def _positions(piece: _FileEntries) -> pa.Array:
     is_file = database_of(piece.file.file.uri) is None
-    return pa.array(piece.positions) if is_file else pa.nulls(len(piece.positions), pa.int64())
+    return array(piece.positions) if is_file else pa.nulls(len(piece.positions), pa.int64())
 
 
 def _validity(part: EntryFiles, pieces: list[_FileEntries], offsets: NDArray[np.int64], sizes: NDArray[np.int32]) -> pa.Array:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array
 from native_reader.broker.settings import TopicConfig, topic_configs
 from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import ColumnSpec
@@ -62,7 +63,7 @@ _WORK = 64 << 10
 _MOST_UNDISPATCHED = 1 << 30
 """A longer rest of the log is not read for the states: by far the most queues are then behind."""
 _NOT_LISTED = "The queues in it are not listed. The log has all messages: topics with access=scan counts them"
-_IN_NO_QUEUE = pa.array(["prepared", "rollback"])
+_IN_NO_QUEUE = array(["prepared", "rollback"])
 """Prepared and rolled back messages of brokers 4.0 to 4.2."""
 
 _log = logging.getLogger("native_reader")

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.arrow import array, numpy_of
 from native_reader.columns.strings import content_of, offsets_of
 from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask
@@ -83,7 +84,7 @@ def _within(batch: pa.RecordBatch, share: _Share, done: Sequence[_Share] = ()) -
     kept = share.has(hashed)
     for each in done:
         kept &= ~each.has(hashed)
-    return batch if kept.all() else _without_unused(batch.filter(pa.array(kept)))
+    return batch if kept.all() else _without_unused(batch.filter(array(kept)))
 
 
 def _without_unused(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -106,7 +107,7 @@ def _one_key(held: Sequence[pa.RecordBatch]) -> UnreadableError:
 def groups_of(keys: pa.ChunkedArray) -> NDArray[np.int64]:
     """The number of each row's group: equal for equal keys, ascending by first row. Compares the keys, not their hashes."""
     encoded = keys.cast(pa.large_string()).combine_chunks().dictionary_encode()
-    numbers: NDArray[np.int64] = encoded.indices.to_numpy().astype(np.int64)
+    numbers: NDArray[np.int64] = numpy_of(encoded.indices).astype(np.int64)
     return numbers
 
 

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
+from native_reader.arrow import array
 from native_reader.columns.filter import matching
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import ColumnSpec, selected
@@ -117,12 +118,12 @@ class Table(Generic[Part]):
         """The schema of these columns."""
         return pa.schema([pa.field(name, self.columns[name].type) for name in names])
 
-    def batch(self, columns: Mapping[str, object]) -> pa.RecordBatch:
+    def batch(self, columns: Mapping[str, Any]) -> pa.RecordBatch:
         """A batch of these columns, numpy or Arrow arrays."""
         schema = self.schema_of(name for name in self.columns if name in columns)
-        return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+        return pa.RecordBatch.from_arrays([array(columns[field.name], field.type) for field in schema], schema=schema)
 
-    def batch_of(self, makers: Mapping[str, Callable[[], object]], projection: Projection) -> pa.RecordBatch:
+    def batch_of(self, makers: Mapping[str, Callable[[], Any]], projection: Projection) -> pa.RecordBatch:
         """A batch of the columns that a read needs, each made only then."""
         return self.batch({name: make() for name, make in makers.items() if name in projection.columns})
 
@@ -169,7 +170,9 @@ class Table(Generic[Part]):
         if self.batches is not None:
             yield from self.batches(part, projection)
         elif self.rows is not None and (rows := self.rows(part, projection)):
-            yield pa.RecordBatch.from_pylist(rows, self.schema_of(projection.columns))
+            schema = self.schema_of(projection.columns)
+            columns = [array([row.get(field.name) for row in rows], field.type) for field in schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 class PartReading(Generic[Part]):

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array, numpy_of, repeat
 from native_reader.broker.progress import timer_check_of
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
@@ -108,10 +109,10 @@ def _waiting(timers: Timers, table: pa.Table) -> pa.Table:
     """One row for each message of one share of the keys: where it was stored last."""
     table = table.unify_dictionaries()
     # The key of a message that is sent twice is the same; only the due time tells them apart. A request to recall names both.
-    due = table.column("due").fill_null(NO_TIME).to_numpy()
+    due = numpy_of(table.column("due").fill_null(NO_TIME))
     _, times = np.unique(due, return_inverse=True)
     groups = groups_of(table.column(KEY)) * (int(times.max()) + 1) + times
-    is_recall = table.column("is_recall").to_numpy()
+    is_recall = numpy_of(table.column("is_recall"))
     messages, recalls = np.flatnonzero(~is_recall), np.flatnonzero(is_recall)
     known, first = np.unique(groups[messages], return_index=True)
     last = messages[last_of_each(groups[messages])]
@@ -122,18 +123,18 @@ def _waiting(timers: Timers, table: pa.Table) -> pa.Table:
 
     order = np.argsort(first, kind="stable")
     first, last, has_request, requests = first[order], last[order], has_request[order], requests[order]
-    rows = table.take(pa.array(last))
-    unsure = pc.is_null(rows.column("due")) if timers.check is not None else pa.repeat(pa.scalar(True), len(rows))
-    state = pc.if_else(pa.array(has_request), "recalled", pc.if_else(unsure, "unknown", "pending"))
+    rows = table.take(array(last))
+    unsure = pc.is_null(rows.column("due")) if timers.check is not None else repeat(True, len(rows))
+    state = pc.if_else(array(has_request), "recalled", pc.if_else(unsure, "unknown", "pending"))
     columns = {
-        "store": pa.repeat(pa.scalar(timers.store), len(rows)),
+        "store": repeat(timers.store, len(rows)),
         "state": state,
         "due_timestamp": timestamps_of(rows.column("due")),
         "uniq_key": pc.if_else(pc.starts_with(rows.column(KEY), NO_KEY), None, rows.column(KEY)),
         "queue_id": rows.column("target_queue"),
         "rolls": rows.column("rolls").fill_null(0),
-        "first_store_timestamp": table.column("store_timestamp").take(pa.array(first)),
-        "recalled_timestamp": table.column("store_timestamp").take(pa.array(requests, mask=~has_request)),
+        "first_store_timestamp": table.column("store_timestamp").take(array(first)),
+        "recalled_timestamp": table.column("store_timestamp").take(array(requests, mask=~has_request)),
     }
     columns |= {name: rows.column(name).cast(pa.string()) for name in ("topic", "tags")}
     columns |= {name: rows.column(name) for name in ("born_timestamp", "queue_offset", "physical_offset")}

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from native_reader.arrow import array, numpy_of
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.columns.strings import text
@@ -72,7 +73,7 @@ _UNKNOWN = len(LAYOUTS)
 _LEAST = np.array([layout.least for layout in LAYOUTS] + [0])
 
 _UNDECODED, _TOO_LARGE, _NO_RECORD = "the body cannot be decompressed", "the body is larger than 4 MiB", "the body has no record"
-_REASONS = pa.array(
+_REASONS = array(
     [
         *(f"{layout.type} has fewer than {layout.least} fields" for layout in LAYOUTS),
         "the type is unknown",
@@ -96,24 +97,24 @@ def _spans(messages: pa.RecordBatch) -> pa.RecordBatch:
     bodies = messages.column("body")
     is_large = pc.greater(pc.binary_length(bodies), LARGEST)
     records = pc.split_pattern(pc.if_else(pc.fill_null(is_large, True), b"", bodies), bytes([RECORD_END]))
-    message = pc.list_parent_indices(records).to_numpy()
+    message = numpy_of(pc.list_parent_indices(records))
     lines = records.flatten()
-    filled = np.flatnonzero(pc.greater(pc.binary_length(lines), 0).to_numpy(zero_copy_only=False))
-    message, columns = message[filled], _decoded(lines.take(pa.array(filled)))
+    filled = np.flatnonzero(numpy_of(pc.greater(pc.binary_length(lines), 0)))
+    message, columns = message[filled], _decoded(lines.take(array(filled)))
     firsts = np.searchsorted(message, np.arange(len(messages)))
-    columns["record_index"] = pa.array((np.arange(len(message)) - firsts[message]).astype(np.int32))
+    columns["record_index"] = array((np.arange(len(message)) - firsts[message]).astype(np.int32))
 
     without = np.flatnonzero(np.bincount(message, minlength=len(messages)) == 0)
     if len(without):
         reasons = pc.if_else(pc.is_null(bodies), _UNDECODED, pc.if_else(pc.fill_null(is_large, False), _TOO_LARGE, _NO_RECORD))
         message = np.concatenate([message, without])
-        order = pa.array(np.argsort(message, kind="stable"))
+        order = array(np.argsort(message, kind="stable"))
         for name, column in columns.items():
-            more = reasons.take(pa.array(without)) if name == "reason" else pa.nulls(len(without), column.type)
+            more = reasons.take(array(without)) if name == "reason" else pa.nulls(len(without), column.type)
             columns[name] = pa.concat_arrays([column, more]).take(order)
         message.sort(kind="stable")
 
-    of = messages.take(pa.array(message))
+    of = messages.take(array(message))
     sender = pc.replace_substring_regex(of.column("born_host"), r":[0-9]*\z|[\[\]]", "")
     columns["client_host"] = pc.coalesce(columns["client_host"], sender)
     columns |= {name: of.column(name) for name in ("store_timestamp", "physical_offset", "store")}
@@ -123,22 +124,22 @@ def _spans(messages: pa.RecordBatch) -> pa.RecordBatch:
 def _decoded(lines: pa.Array) -> dict[str, pa.Array]:
     """The columns that are made from the records alone."""
     split = pc.split_pattern(lines, bytes([FIELD_END]))
-    starts, counts = split.offsets.to_numpy()[:-1].astype(np.int64), split.value_lengths().to_numpy(zero_copy_only=False)
+    starts, counts = numpy_of(split.offsets)[:-1].astype(np.int64), numpy_of(split.value_lengths())
     values = text(split.flatten())
-    trace_type = pc.index_in(values.take(pa.array(starts)), pa.array(TRACE_TYPES))
-    layouts = trace_type.fill_null(_UNKNOWN).to_numpy(zero_copy_only=False)
+    trace_type = pc.index_in(values.take(array(starts)), array(TRACE_TYPES))
+    layouts = numpy_of(trace_type.fill_null(_UNKNOWN))
     layouts = np.where((layouts == 0) & (counts == SHORT_PUB_FIELDS), SHORT_PUB, layouts)
 
-    columns, problems = {"trace_type": pa.array(TRACE_TYPES).take(trace_type)}, np.full(len(lines), -1)
+    columns, problems = {"trace_type": array(TRACE_TYPES).take(trace_type)}, np.full(len(lines), -1)
     for number, name in reversed(list(enumerate(_FIELDS))):  # so that the first problem of a record is kept
         places = _PLACES[layouts, number]
-        value = values.take(pa.array(np.where(places < counts, starts + places, 0), mask=places >= counts))
-        value = pc.if_else(pc.is_in(value, pa.array(["", ABSENT])), None, value)
+        value = values.take(array(np.where(places < counts, starts + places, 0), mask=places >= counts))
+        value = pc.if_else(pc.is_in(value, array(["", ABSENT])), None, value)
         columns[name] = _typed(name, value)
         problems[_lost(value, columns[name])] = _UNKNOWN + 1 + number
     problems = np.where((counts < _LEAST[layouts]) | (layouts == _UNKNOWN), layouts, problems)
     columns["status"] = pc.if_else(columns.pop("success"), "success", "failed")
-    columns["reason"] = _REASONS.take(pa.array(problems, mask=problems < 0))
+    columns["reason"] = _REASONS.take(array(problems, mask=problems < 0))
     return columns
 
 
@@ -149,18 +150,18 @@ def _typed(name: str, value: pa.Array) -> pa.Array:
     if name in _NUMBERS:
         return integers(value, pa.int32())
     if name in _FLAGS:
-        return pc.index_in(pc.utf8_lower(value), pa.array(["false", "true"])).cast(pa.bool_())
+        return pc.index_in(pc.utf8_lower(value), array(["false", "true"])).cast(pa.bool_())
     if name == "msg_type":
         numbers = integers(value, pa.int32())
-        return pa.array(MESSAGE_TYPES).take(pc.if_else(pc.is_in(numbers, pa.array(range(len(MESSAGE_TYPES)), pa.int32())), numbers, None))
+        return array(MESSAGE_TYPES).take(pc.if_else(pc.is_in(numbers, array(range(len(MESSAGE_TYPES)), pa.int32())), numbers, None))
     if name == "transaction_state":
-        return pc.if_else(pc.is_in(value, pa.array(TRANSACTION_STATES)), value, None)
+        return pc.if_else(pc.is_in(value, array(TRANSACTION_STATES)), value, None)
     return value
 
 
 def _lost(value: pa.Array, typed: pa.Array) -> NDArray[np.bool_]:
     """Which values are there but invalid."""
-    lost: NDArray[np.bool_] = pc.and_(pc.is_valid(value), pc.is_null(typed)).to_numpy(zero_copy_only=False)
+    lost: NDArray[np.bool_] = numpy_of(pc.and_(pc.is_valid(value), pc.is_null(typed)))
     return lost
 
 

@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array, numpy_of, repeat
 from native_reader.broker.store_database import NONE_UNDECIDED, UndecidedHalves, undecided_halves
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
@@ -141,7 +142,7 @@ def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     topic, kind, properties = batch.column("topic"), batch.column("kind"), batch.column("properties")
     is_half = pc.equal(kind, "half")
     role = pc.if_else(pc.equal(topic, ROCKSDB_HALF_TOPIC), "of RocksDB", kind)
-    roles = pc.index_in(role, pa.array(["half", "prepared", "of RocksDB", "rollback", "system"]))  # in the order of decisions.HALF…
+    roles = pc.index_in(role, array(["half", "prepared", "of RocksDB", "rollback", "system"]))  # in the order of decisions.HALF…
     target = pc.if_else(is_half, batch.column("real_topic"), topic)
     target_queue = pc.if_else(is_half, integers(property_in(properties, "REAL_QID"), pa.int32()), batch.column("queue_id"))
     # A message without a key has its own offset, and the one that decides it names that offset.
@@ -179,24 +180,24 @@ def _transactions(log: HalfMessages, projection: Projection, table: pa.Table, lo
     undecided = _undecided(log.store.uri, decisions)
     fates, decided, decided_at = decisions.fates(lost.end, undecided)
 
-    first, last = table.take(pa.array(decisions.first)), table.take(pa.array(decisions.last))
+    first, last = table.take(array(decisions.first)), table.take(array(decisions.last))
     checks = np.zeros(len(first), np.int32)
     known = np.flatnonzero(decisions.groups >= 0)
-    np.maximum.at(checks, decisions.groups[known], table.column("checks").fill_null(0).to_numpy()[known])
+    np.maximum.at(checks, decisions.groups[known], numpy_of(table.column("checks").fill_null(0))[known])
     if undecided is not None and len(undecided.offsets):
-        offsets = first.column("physical_offset").to_numpy()
+        offsets = numpy_of(first.column("physical_offset"))
         rows = place_among(offsets, undecided.offsets)
         checks = np.where(rows >= 0, undecided.checks[rows], checks)
     columns = {
-        "store": pa.repeat(pa.scalar(log.store.uri), len(first)),
+        "store": repeat(log.store.uri, len(first)),
         "uniq_key": pc.if_else(pc.starts_with(first.column(KEY), NO_KEY), None, first.column(KEY)),
         "fate": fates,
         "queue_id": first.column("target_queue"),
         "first_store_timestamp": first.column("store_timestamp"),
         "last_store_timestamp": last.column("store_timestamp"),
         "decided_timestamp": _set(decided_at).cast(TIMESTAMP),
-        "halves": pa.array(decisions.counts.astype(np.int32)),
-        "checks": pa.array(checks, pa.int32()),
+        "halves": array(decisions.counts.astype(np.int32)),
+        "checks": array(checks, pa.int32()),
         "first_physical_offset": first.column("physical_offset"),
         "last_physical_offset": last.column("physical_offset"),
         "decided_physical_offset": _set(decided),
@@ -240,7 +241,7 @@ def _scaled(projection: Projection, size: int, whole: int) -> Projection:
 
 
 def _set(numbers: Numbers) -> pa.Array:
-    return pa.array(numbers, mask=numbers == NO_TIME)
+    return array(numbers, mask=numbers == NO_TIME)
 
 
 TRANSACTIONS = Table("transactions", COLUMNS, _parts, batches=_batches)
@@ -265,8 +266,8 @@ class Decisions:
 
     def __init__(self, table: pa.Table) -> None:
         self._keys = table.column(KEY).combine_chunks()
-        self._offsets = table.column("physical_offset").to_numpy()
-        roles, times, groups = table.column("role").to_numpy(), microseconds(table.column("store_timestamp")), groups_of(table.column(KEY))
+        self._offsets = numpy_of(table.column("physical_offset"))
+        roles, times, groups = numpy_of(table.column("role")), microseconds(table.column("store_timestamp")), groups_of(table.column(KEY))
         self._halves = np.flatnonzero(roles <= ROCKSDB_HALF)
         known, first, counts = np.unique(groups[self._halves], return_index=True, return_counts=True)
         self.first, self.counts = self._halves[first], counts
@@ -297,25 +298,25 @@ class Decisions:
 
     def add_rocksdb_ops(self, batch: pa.RecordBatch) -> None:
         """Op messages of brokers with transactions in RocksDB, in the same order. Each names a half message by its offset."""
-        named = integers(property_in(batch.column("properties"), _NAMED), pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        named = numpy_of(integers(property_in(batch.column("properties"), _NAMED), pa.int64()).fill_null(-1))
         rows = place_among(named, self._offsets)
         is_half = (rows >= 0) & self._in_database[rows]
-        offsets, times = batch.column("physical_offset").to_numpy(), microseconds(batch.column("store_timestamp"))
+        offsets, times = numpy_of(batch.column("physical_offset")), microseconds(batch.column("store_timestamp"))
         self._note(_FINISHED, self.groups[rows[is_half]], offsets[is_half], times[is_half])
 
     def add_commits(self, batch: pa.RecordBatch, first_offset: int) -> None:
         """Messages with the commit flag. `first_offset`: the log has nothing before it."""
-        named = batch.column("prepared_transaction_offset").to_numpy()
+        named = numpy_of(batch.column("prepared_transaction_offset"))
         rows = place_among(named, self._offsets)
         is_known = rows >= 0
         if (named < first_offset).any():  # that half message has expired, but the log may have a later one of the transaction
-            by_key = pc.index_in(batch.column("uniq_key"), self._keys).fill_null(-1).to_numpy(zero_copy_only=False)
+            by_key = numpy_of(pc.index_in(batch.column("uniq_key"), self._keys).fill_null(-1))
             rows = np.where(is_known, rows, np.maximum(by_key, 0))
             is_known |= (named < first_offset) & (by_key >= 0)
-        keys = self._keys.take(pa.array(np.maximum(rows, 0)))
+        keys = self._keys.take(array(np.maximum(rows, 0)))
         fits = pc.fill_null(pc.or_kleene(pc.is_null(batch.column("uniq_key")), pc.equal(keys, batch.column("uniq_key"))), False)
-        is_known &= fits.to_numpy(zero_copy_only=False) & (self.groups[rows] >= 0)
-        offsets, times = batch.column("physical_offset").to_numpy(), microseconds(batch.column("store_timestamp"))
+        is_known &= numpy_of(fits) & (self.groups[rows] >= 0)
+        offsets, times = numpy_of(batch.column("physical_offset")), microseconds(batch.column("store_timestamp"))
         self._note(_COMMITTED, self.groups[rows[is_known]], offsets[is_known], times[is_known])
 
     @property
@@ -334,7 +335,7 @@ class Decisions:
         may_be_lost = self._offsets[self.first] < lost_until
         chosen = np.select([*has], list(range(4)), 4)
         names = np.select([*has], [0, 1, np.where(may_be_lost, 2, 1), 3], self._without_message(undecided))
-        fates = pa.array(_FATES).take(pa.array(names))
+        fates = array(_FATES).take(array(names))
         each, unset = np.arange(len(chosen)), np.full((1, len(chosen)), NO_TIME)
         return fates, np.concatenate([self._found, unset])[chosen, each], np.concatenate([self._found_at, unset])[chosen, each]
 
@@ -355,9 +356,9 @@ class _Ops:
 
     def __init__(self, table: pa.Table, halves: Numbers) -> None:
         self._rows = halves
-        self._queues = table.column("queue_id").to_numpy()[halves].astype(np.int64)
-        self._numbers = table.column("queue_offset").to_numpy()[halves]
-        self._offsets = table.column("physical_offset").to_numpy()[halves]
+        self._queues = numpy_of(table.column("queue_id"))[halves].astype(np.int64)
+        self._numbers = numpy_of(table.column("queue_offset"))[halves]
+        self._offsets = numpy_of(table.column("physical_offset"))[halves]
         self._known = np.unique(self._numbers)
         self._waiting: list[tuple[Numbers, ...]] = []
         self._count = 0
@@ -368,15 +369,15 @@ class _Ops:
             return
         for piece in in_pieces(batch):
             named = pc.split_pattern(piece.column("body"), b",")
-            message, texts = pc.list_parent_indices(named).to_numpy(), named.flatten()
-            good = np.flatnonzero(pc.match_substring_regex(texts, _DIGITS).to_numpy(zero_copy_only=False))
-            numbers = texts.take(pa.array(good)).cast(pa.string()).cast(pa.int64()).to_numpy()
+            message, texts = numpy_of(pc.list_parent_indices(named)), named.flatten()
+            good = np.flatnonzero(numpy_of(pc.match_substring_regex(texts, _DIGITS)))
+            numbers = numpy_of(texts.take(array(good)).cast(pa.string()).cast(pa.int64()))
             is_known = is_among(numbers, self._known)
             if not is_known.any():
                 continue
             message, numbers = message[good[is_known]], numbers[is_known]
-            offsets, times = piece.column("physical_offset").to_numpy(), microseconds(piece.column("store_timestamp"))
-            queues = piece.column("queue_id").to_numpy().astype(np.int64)
+            offsets, times = numpy_of(piece.column("physical_offset")), microseconds(piece.column("store_timestamp"))
+            queues = numpy_of(piece.column("queue_id")).astype(np.int64)
             self._waiting.append((queues[message], numbers, offsets[message], times[message]))
             self._count += len(numbers)
             if self._count >= max(_AT_ONCE, len(self._rows)):

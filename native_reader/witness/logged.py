@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.arrow import array
 from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.plan.plan import StoreRead
 from native_reader.scan.read import Reading
@@ -18,7 +19,7 @@ from native_reader.witness.segments import SegmentLook
 
 READ_WHOLE = 64 << 20
 """A log up to this size is read whole: that takes less than a second."""
-_NOT_QUEUED = pa.array(["prepared", "rollback"])
+_NOT_QUEUED = array(["prepared", "rollback"])
 Place = tuple[str, int]
 """A topic and a queue."""
 

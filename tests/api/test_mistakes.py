@@ -143,6 +143,16 @@ OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
     "Kafka's brokers": ({"kafka.bootstrap.servers": "x"}, "unknown option 'kafka.bootstrap.servers'. This source reads the files"),
     "a consumer group": ({"consumerGroup": "g"}, "unknown option 'consumerGroup'. This source is not a consumer: it commits no offsets"),
     "Kafka's group": ({"kafka.group.id": "g"}, "This source is not a consumer: it commits no offsets. A stream keeps its own"),
+    "files by name": ({"pathGlobFilter": "*"}, "unknown option 'pathGlobFilter'. The path itself may have wildcards, as in load('/backup"),
+    "files of all folders": ({"recursiveFileLookup": "true"}, "The path may have wildcards, as in load('/backup/*/store'), or be a"),
+    "files by time": (
+        {"modifiedAfter": "2026-01-05"},
+        "unknown option 'modifiedAfter'. Here startingTimestamp chooses messages by the time",
+    ),
+    "Kafka's headers": ({"includeHeaders": "true"}, "What Kafka calls headers is the column properties: name it in columns"),
+    "schemas of files": ({"mergeSchema": "true"}, "unknown option 'mergeSchema'. All stores have the same columns"),
+    "Kafka's least per batch": ({"minOffsetsPerTrigger": "5"}, "unknown option 'minOffsetsPerTrigger'. A batch has what is there when"),
+    "Kafka's longest wait": ({"maxTriggerDelay": "5m"}, "let the trigger of the stream wait, as in trigger(processingTime='1 minute')"),
     "a moment without a zone": (
         {"startingTimestamp": "2026-01-05 16:00:00"},
         "startingTimestamp='2026-01-05 16:00:00' has no time zone. Write '2026-01-05 16:00:00Z' (UTC) or '2026-01-05 16:00:00+08:00', "

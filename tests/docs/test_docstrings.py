@@ -22,7 +22,7 @@ PUBLIC = {
     for name in package.__all__
 }
 PUBLIC["native_reader.api.TableScan"] = api.TableScan
-SPARK = ("rmqstore_spark.register", "rmqstore_spark.account")
+SPARK = ("rmqstore_spark.register", "rmqstore_spark.read", "rmqstore_spark.account")
 """Their examples need a Spark: tests/spark/test_spark_frames.py runs them."""
 SPEC = testing.StoreSpec(
     bytes=128 << 10,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,8 @@ from support.queued_stores import dispatched
 from support.stores import ZERO, Files, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
+from native_reader.log import tail as log_tail
+from native_reader.storage.window import Window
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import Message, encode
 
@@ -48,6 +51,38 @@ def table(files: Files, name: str) -> list[dict[str, Any]]:
         parts = [row[part] for part in row if part.endswith("_bytes")]
         assert row["state"] == "missing" or sum(parts) == row["size"]
     return rows
+
+
+def test_the_end_of_a_large_log_without_queues_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each read walked the last segment from its start, all of 1 GiB. What is appended, cut or damaged is seen."""
+    walked: list[int] = []
+
+    class Counted(log_tail.EndWalk):
+        def __init__(self, window: Window, begin: int, *rest: Any) -> None:
+            walked.append(begin)
+            super().__init__(window, begin, *rest)
+
+    monkeypatch.setattr(log_tail, "EndWalk", Counted)
+    log = log_of((message(number, body=b"b" * 4000) for number in range(2100)), 16 << 20)
+    store = on_disk(tmp_path, files_of(log)) / "store"
+    (segment,) = (store / "commitlog").iterdir()
+    opened = nr.open(store)
+    assert [opened.messages(columns="queue_offset").count_rows() for _ in range(3)] == [2100] * 3
+    assert nr.open(store).messages().plan().ends[0][1] == log.placed[-1].offset + log.placed[-1].size
+    assert walked == [0]
+    end = log.placed[-1].offset + log.placed[-1].size
+    modified = segment.stat().st_mtime_ns
+    with segment.open("r+b") as file:
+        file.seek(end)
+        file.write(encode(message(2100), end))
+    os.utime(segment, ns=(modified, modified))  # a broker that maps the file leaves its time for seconds
+    assert opened.messages(columns="queue_offset").count_rows() == 2101
+    with segment.open("r+b") as file:
+        file.seek(log.placed[2000].offset)
+        file.write(bytes((16 << 20) - log.placed[2000].offset))
+    os.utime(segment, ns=(modified, modified))
+    assert opened.messages(columns="queue_offset").count_rows() == 2000
+    assert walked == [0] * 3
 
 
 # Losses

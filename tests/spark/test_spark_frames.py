@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from chispa import assert_df_equality
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pysparks import PLANS_ONCE
@@ -146,6 +147,22 @@ def test_a_path_may_be_relative_and_file_uris_are_paths(spark: SparkSession, kep
     assert load(spark, kept.as_uri()).count() == 40
     assert load(spark, f"file:{kept}").count() == 40
     assert load(spark, os.path.relpath(kept)).count() == 40
+
+
+def test_a_read_of_what_one_query_needs(spark: SparkSession, kept: Path) -> None:
+    """The format is registered where it is not known; several stores, the columns in any form, and errors as those of load."""
+    frame = rmqstore_spark.read(
+        spark.newSession(), str(kept), columns=["topic", "physical_offset"], where="topic IN ('T0', 'T1')", tail="available"
+    )
+    assert frame.columns == ["topic", "physical_offset"]
+    assert assert_same_rows(frame, load(spark, kept, columns="topic,physical_offset", topic="T0,T1")) > 0
+    assert rmqstore_spark.read(spark, [str(kept)], columns="heads", systemTopics=True, where=None).count() == 40
+    with pytest.raises(AnalysisException) as raised:
+        rmqstore_spark.read(spark, str(kept), column="topic")
+    assert "unknown option 'column'. Did you mean 'columns'?" in rmqstore_spark.reason(raised.value)
+    with pytest.raises(AnalysisException) as raised:
+        rmqstore_spark.read(spark, str(kept / "no"))
+    assert "does not exist" in rmqstore_spark.reason(raised.value)
 
 
 def test_the_account_is_that_of_python(spark: SparkSession, kept: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -21,6 +22,7 @@ from support.own_stores import NAMES, STORES
 from support.stores import files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
+import rmqstore_spark
 from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Predicate
@@ -176,6 +178,9 @@ def test_spark_still_gives_wrong_rows_if_filters_are_pushed_and_a_frame_is_used_
     # If each query loads the frame again, the rows are right.
     assert pushed(pushing, thirds).filter("topic = 'a'").count() == 10
     assert pushed(pushing, thirds).count() == 30
+    asked = partial(rmqstore_spark.read, pushing, str(thirds), filterPushdown=True)
+    assert (asked().filter("topic = 'a'").count(), asked().count()) == (10, 30)
+    assert by_topic(asked().filter("topic = 'a'").union(asked().filter("topic = 'b'"))) == {"a": 10, "b": 10}
 
 
 @pytest.mark.parametrize("setting", ["true", "false"])
