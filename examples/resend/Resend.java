@@ -43,7 +43,7 @@ public final class Resend {
     /** Where a broker has messages that wait. */
     private static final Map<String, String> WAITING = Map.of(MessageConst.PROPERTY_DELAY_TIME_LEVEL, "SCHEDULE_TOPIC_XXXX",
         MessageConst.PROPERTY_TIMER_DELIVER_MS, "rmq_sys_wheel_timer");
-    private static final int ASKED = 5, ATTEMPTS = 3, TIMEOUT_MS = 10_000;
+    private static final int ASKED = 5, ATTEMPTS = 3, TIMEOUT_MS = 30_000;
 
     public static void main(String[] given) {
         try {
@@ -74,6 +74,7 @@ public final class Resend {
         producer.setNamesrvAddr(words.get(1));
         producer.setRetryTimesWhenSendFailed(0); // a retry after a timeout could send it twice
         producer.setSendMsgTimeout(TIMEOUT_MS);
+        producer.setMqClientApiTimeout(TIMEOUT_MS); // on a busy machine, a name server takes longer than the default, 3 s
         producer.start();
         try (Journal journal = new Journal(folder)) {
             send(files, producer, journal, rate);
