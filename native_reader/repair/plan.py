@@ -48,6 +48,7 @@ from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import appends_checksums, refuse_foreign, refuse_kinds, refuse_topics
 from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_settings
 from native_reader.repair.survey import WANTED, Change, Decided, NewQueue, Run, Survey, Survivors
+from native_reader.repair.union import united
 from native_reader.sentences import Said, say
 from native_reader.sides.index import index_files
 from native_reader.sides.queues import QueueFile
@@ -373,10 +374,13 @@ def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None
 
 
 def _plan_of_plain(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:
-    """The plan for a DLedger store as a plain one."""
-    plain = plain_of(files, settings)
+    """The plan for a DLedger store as a plain one, with what other peers have."""
+    own = plain_of(files, settings)
+    alone = checked(own.files, settings).account if settings.others else None
+    found = None if alone is None else united(files, settings, earlier=messages_of(alone, Mark.REMOVED) > 0)
+    plain = own if found is None else replace(plain_of(found.files, settings), old=files)
     plan = _planned(plain.files, settings, kept)
-    return replace(plan, starting=_answering(files, plain.end, settings, plain.damage), plain=plain)
+    return replace(plan, starting=_answering(files, own.end, settings, own.damage), plain=plain, alone=alone, filled=found)
 
 
 def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:

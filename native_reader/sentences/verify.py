@@ -241,8 +241,9 @@ DIFF = {
         "请使用 {name}：其最后的 term 最高（{term:,}），且在 term 相同的节点中最后的序号最高（{index:,}）（Raft 的规则）",
     ),
     "peer has lacking": (
-        "of the {lacking:,} {lacking:entry|entries} that {chosen} lacks before its end, {name} has {count:,}",
-        "{chosen} 在其末尾之前缺少 {lacking:,} 个条目，{name} 有其中 {count:,} 个",
+        "of the {lacking:,} {lacking:entry|entries} that {chosen} lacks before its end, {name} has {count:,}: a repair of {chosen} takes "
+        "them with --from {name}",
+        "{chosen} 在其末尾之前缺少 {lacking:,} 个条目，{name} 有其中 {count:,} 个：修复 {chosen} 时用 --from {name} 取得它们",
     ),
     "peers all empty": ("no peer has a whole entry: take none of them", "没有节点有完整的条目：请勿使用其中任何一个"),
     "peers stay": (
