@@ -214,9 +214,8 @@ class Peers:
         for peer in self.peers:
             if peer is chosen:
                 continue
-            difference = self.difference(peer)
-            agreed = peer.entries.number < (np.iinfo(np.int64).max if difference is None else difference.number)
-            found = int(np.isin(lacking, peer.entries.number[agreed]).sum())
+            index = peer.entries.number
+            found = int(np.isin(lacking, index[index <= agreed(peer.entries, chosen.entries)]).sum())
             yield say("peer has lacking", name=peer.name, chosen=chosen.name, count=found, lacking=len(lacking))
 
 

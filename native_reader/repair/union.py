@@ -6,14 +6,15 @@ log, what the other has after it is what follows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
 
 from native_reader.compare.peers import Entries, Peer, agreed, peer_of, shared
-from native_reader.layout.record import ENTRY_HEAD, Mask
+from native_reader.layout.record import ENTRY_HEAD, Mask, Numbers
 from native_reader.repair.log_shape import BLANK, segment_size
 from native_reader.repair.others import (
     AT_ONCE,
@@ -35,25 +36,45 @@ from native_reader.storage.filled import FilledStorage
 from native_reader.storage.store import DLEDGER, StoreFiles
 
 
-def united(files: StoreFiles, settings: ReadSettings, *, earlier: bool) -> Filled:
-    """The log of a peer with what others have of it. `earlier`: also of what is before its first entry."""
+def united(files: StoreFiles, settings: ReadSettings, contradicted: Callable[[StoreFiles], Numbers], *, earlier: bool) -> Filled:
+    """The log of a peer with what others have of it.
+
+    `contradicted`: the offsets of entries that something else in their store contradicts. `earlier`: also what is before the first entry.
+    """
     for other in settings.others:
         if other.segments and not any(each.framing == DLEDGER for each in other.segments):
             raise refusal("other is no peer", store=other.uri)
         refuse_other(files, other)
     reading = settings.doing("reading")
-    union = _Union(peer_of("", files, settings.jobs, reading.progress), earlier=earlier)
-    peers = [peer_of("", each, settings.jobs, reading.progress) for each in settings.others]
-    for peer in sorted(peers, key=lambda peer: peer.rank, reverse=True):
-        union.take(peer, settings)
+    own, *peers = (peer_of("", each, settings.jobs, reading.progress) for each in (files, *settings.others))
+    doubtful = [_doubtful(each, [other.entries for other in (own, *peers) if other is not each], contradicted) for each in (own, *peers)]
+    union = _Union(own, doubtful[0], earlier=earlier)
+    for number in sorted(range(len(peers)), key=lambda number: peers[number].rank, reverse=True):
+        entries = peers[number].entries
+        union.take(replace(peers[number], entries=entries.where(~np.isin(entries.number, doubtful[number + 1]))), settings)
     return union.filled([each.uri for each in settings.others])
 
 
-class _Union:
-    """A log that grows."""
+def _doubtful(peer: Peer, others: Sequence[Entries], contradicted: Callable[[StoreFiles], Numbers]) -> Numbers:
+    """The entries of a peer that something in its store contradicts, or two peers that agree, if none agrees with it."""
+    own = peer.entries
+    if not len(own.number):
+        return own.number
+    found = own.number[np.isin(own.place, contradicted(peer.files))]
+    for pair in combinations(others, 2):
+        one, two = shared(*pair)
+        mine, theirs = shared(own, one.where(one.checksum == two.checksum))
+        found = np.union1d(found, mine.number[(mine.checksum != theirs.checksum) & (mine.term == theirs.term)])
+    for mine, theirs in (shared(own, each) for each in others):
+        found = np.setdiff1d(found, mine.number[mine.checksum == theirs.checksum])
+    return found
 
-    def __init__(self, own: Peer, *, earlier: bool) -> None:
-        self._files, self._own = own.files, own.entries
+
+class _Union:
+    """A log that grows. `doubtful`: the entries whose bytes may be wrong."""
+
+    def __init__(self, own: Peer, doubtful: Numbers, *, earlier: bool) -> None:
+        self._files, self._own, self._doubtful = own.files, own.entries, doubtful
         self._first = 0 if earlier or not len(own.entries.number) else int(own.entries.number[0])
         self._pieces = list[Piece]()
         self._ranges = list[tuple[int, int, str]]()
@@ -70,14 +91,16 @@ class _Union:
             self._parted += [uri] if len(one.number) else []
             return
         differing = one.number[(one.checksum != two.checksum) & (one.number <= limit)]
+        replaced = np.intersect1d(differing, self._doubtful)
+        differing = np.setdiff1d(differing, replaced)
         self._differing += [(uri, len(differing), int(differing[0]))] if len(differing) else []
         last, end, beyond = int(own.number[-1]), int(own.place[-1] + own.size[-1]), theirs.number > limit
         goes_on = limit == last and bool(beyond.any() and (theirs.place[beyond] >= end).all())
         if limit < last and beyond.any() and other.rank > (int(own.term[-1]), last, len(own.number)):
             raise refusal("peers part", store=self._files.uri, other=uri, index=limit)
-        taken = theirs.where(
-            ~np.isin(theirs.number, own.number) & (theirs.number >= self._first) & _fits(theirs, own) & (~beyond | goes_on)
-        )
+        own = own.where(~np.isin(own.number, replaced))
+        is_new = ~np.isin(theirs.number, own.number) & (theirs.number >= self._first) & _fits(theirs, own)
+        taken = theirs.where(is_new & (~beyond | goes_on))
         inside = [*_runs(taken.where(taken.number <= last), other.files), *self._blanks(theirs.where(~beyond), other.files)]
         pieces = sorted([*inside, *(_after(end, other.files) if goes_on else ())])
         self._pieces = sorted([Piece(*rest, *each[2:]) for each in self._pieces for rest in without(each[:2], pieces)] + pieces)
@@ -86,6 +109,7 @@ class _Union:
         if goes_on:
             stop = other.files.segments[-1].end
             self._files = replace(self._files, segments=tuple(each for each in self._files.segments if each.base < stop))
+        self._doubtful = np.setdiff1d(self._doubtful, taken.number)
         both = [np.concatenate(pair) for pair in zip(own, taken, strict=True)]
         self._own = Entries._make(both).where(np.argsort(both[0], kind="stable"))
 

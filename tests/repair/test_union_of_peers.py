@@ -180,3 +180,30 @@ def test_the_command_says_what_each_peer_gave(whole: Path, tmp_path: Path) -> No
     page = (tmp_path / "new" / "repair.md").read_text()
     assert "has the same log there, by the terms of entries" in page
     assert "| same log" in page or "the same log" in page
+
+
+def test_two_peers_that_agree_outvote_the_first(tmp_path: Path) -> None:
+    """No checksum covers the time of birth."""
+    one, other, third = (peer(tmp_path / name, [1] * 20) for name in "abc")
+    before = nr.open(other).messages(columns="queue_offset,born_timestamp").to_table()
+    patched(one, place_of(one, 7) + 48 + 43, b"\1")
+    patched(other, place_of(other, 12) + 48 + 43, b"\1")
+    nr.open(one).repair(tmp_path / "two", plain=True, others=[other])
+    assert not nr.open(tmp_path / "two").messages(columns="queue_offset,born_timestamp").to_table().equals(before)
+    done = nr.open(one).repair(tmp_path / "new", plain=True, others=[other, third])
+    assert nr.open(tmp_path / "new").messages(columns="queue_offset,born_timestamp").to_table().equals(before)
+    assert done.plan.filled is not None
+    assert not done.plan.filled.differing
+
+
+def test_a_tag_that_the_queue_contradicts_comes_from_the_other_peer(whole: Path, plain: Path, tmp_path: Path) -> None:
+    def other_tag(store: Path) -> None:
+        path = sorted((store / "dledger-n0" / "data").iterdir())[0]
+        content = bytearray(path.read_bytes())
+        content[content.index(b"TAGS\x01") + 5] ^= 1
+        path.write_bytes(content)
+
+    stores = copies(whole, tmp_path, other_tag)
+    assert nr.open(stores[0]).repair(tmp_path / "alone", plain=True).plan.doubts
+    done = nr.open(stores[0]).repair(tmp_path / "new", plain=True, others=[whole])
+    assert (is_as(tmp_path / "new", plain), done.is_whole) == (True, True)
