@@ -512,7 +512,7 @@ class Store:
             path: The new store: a folder that is new or empty.
             dry_run: Only read the store and make the plan.
             others: Stores that may have what this one lacks: a slave, a backup, an old master. Where their log is the same one, their
-                bytes take the place of lost ones.
+                bytes take the place of lost ones. With `plain`, other peers of the group.
             crc: What becomes of a message whose body has a wrong checksum: "drop", or "fix" to keep it with its changed body.
             keep_doubtful: Keep messages whose tags or keys are lost, or differ in their queue or the index.
             single: Also repair the store of a broker with a controller. The new one is for a master without a controller and slaves.

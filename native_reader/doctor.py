@@ -15,6 +15,7 @@ from native_reader.arrivals import newest
 from native_reader.broker.config_files import damaged_files, has_file, is_newest_read, is_unread
 from native_reader.broker.consumer_offsets import has_offsets
 from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
+from native_reader.broker.epochs import epochs_of
 from native_reader.broker.missing_settings import OFFSETS, TOPICS, missing_settings
 from native_reader.broker.tier import tier_of
 from native_reader.broker.unread import DATABASE, FAILED, FORBIDDEN, PACKED, Unread, unread_parts
@@ -149,6 +150,7 @@ def diagnose(
             raise
         except (StoreError, OSError) as error:
             found.losses.append(say("not examined", part=part, reason=str(error)))
+    look.epochs()
     found.facts |= {CONFIG: look.config(), STATE: look.state()}
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
@@ -199,6 +201,10 @@ def _first(of_kind: Sequence[Said]) -> Iterator[Said]:
         yield say("more contradictions", count=len(of_kind) - MOST)
 
 
+_IMPOSSIBLE = {"after log": "epoch after log", "no record": "epoch without record", "back": "epoch back"}
+"""States of epochs that no broker leaves, and what is said of them."""
+
+
 class _Examination:
     """The facts of each part of a store."""
 
@@ -242,6 +248,19 @@ class _Examination:
             "first_store_timestamp": first[0] if first else None,
             "last_store_timestamp": last[0] if last else None,
         }
+
+    def epochs(self) -> None:
+        """Whether the epochs of a group with a controller can be true."""
+        if (epochs := epochs_of(self._files.uri)) is None:
+            return
+        if epochs.epochs is None:
+            self._found.losses.append(say("epochs damaged", file=epochs.uri))
+            return
+        if epochs.uri.endswith(".bak"):
+            self._found.harmless.append(say("epochs of backup", file=epochs.uri))
+        wrong = [row for row in self._table("epochs") if row["state"] in _IMPOSSIBLE]
+        says = [say(_IMPOSSIBLE[row["state"]], number=row["epoch"], begin=row["begin_offset"], file=row["file"]) for row in wrong]
+        self._found.losses += _first(says)
 
     def queues(self) -> Facts:
         """The numbers of queues and topics, and queues that do not fit the log."""

@@ -27,6 +27,7 @@ from native_reader.compare.lacking import (
     by_offset,
     steps,
 )
+from native_reader.compare.masters import Side, said_of_masters
 from native_reader.compare.states import StatesOf, with_states
 from native_reader.errors import UseError
 from native_reader.frames.lazy import Lazy
@@ -39,6 +40,8 @@ from native_reader.storage.store import StoreFiles, past_failures
 from native_reader.tables.findings import FINDINGS
 from native_reader.text import size_of
 
+_OF_RECORDS = ("verify_crc", "access")
+"""Options of messages that choose none of them."""
 _OF_ROWS = ("columns", "where", "time_zone")
 
 
@@ -66,6 +69,7 @@ class Diff(Lazy):
         self._accounts: tuple[Account, ...] = ()
         of_whole_stores = {name: value for name, value in options.items() if name in TABLE_OPTIONS and name not in _OF_ROWS}
         self._of_check = MessageOptions(**of_whole_stores)
+        self._is_filtered = any(value is not None for name, value in options.items() if name not in (*of_whole_stores, *_OF_RECORDS))
 
     @property
     def schema(self) -> pa.Schema:
@@ -181,6 +185,8 @@ class Diff(Lazy):
             yield say("unshared")
         if overlap.parted_at is not None:
             yield say("parted", offset=overlap.parted_at)
+        sides = [Side(*each) for each in zip(NAMES, self._stores, (span.end for span in self._spans), strict=True)]
+        yield from said_of_masters(sides, self._same_until(overlap))
         for (name, difference), count in sorted(self._counts.items()):
             yield say("only", count=count, name=name, difference=say(f"only {difference}"))
         if self._heads:
@@ -189,6 +195,13 @@ class Diff(Lazy):
             yield say("no differences of heads" if self._heads else "no differences")
         elif self.is_same:
             yield say("same but not whole")
+
+    def _same_until(self, overlap: Overlap) -> int | None:
+        """Where the bytes of both logs part, or one of them ends; None if only some messages were compared, or a log has none."""
+        if self._is_filtered or (overlap.until is None and not all(overlap.after)):
+            return None
+        ends = min(span.end for span in self._spans) if overlap.until is not None else 0
+        return ends if overlap.parted_at is None else overlap.parted_at
 
     def _read(self) -> Overlap:
         if self._overlap is None:

@@ -1,7 +1,7 @@
 """The logs of DLedger peers compared entry by entry: what each has, where they part, and which to take.
 
 By Raft's rule, the peer with the highest last term has all entries that the group acknowledged; of several, that with the highest last
-index. On all peers, an entry with the same index and term has the same bytes.
+index. On all peers, an entry with the same index and term has the same bytes, and so have all entries before it.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Entries(NamedTuple):
     number: Numbers
     term: Numbers
     place: Numbers
+    size: Numbers
     checksum: Numbers
 
     def where(self, which: Mask | Numbers) -> Entries:
@@ -213,9 +214,8 @@ class Peers:
         for peer in self.peers:
             if peer is chosen:
                 continue
-            difference = self.difference(peer)
-            agreed = peer.entries.number < (np.iinfo(np.int64).max if difference is None else difference.number)
-            found = int(np.isin(lacking, peer.entries.number[agreed]).sum())
+            index = peer.entries.number
+            found = int(np.isin(lacking, index[index <= agreed(peer.entries, chosen.entries)]).sum())
             yield say("peer has lacking", name=peer.name, chosen=chosen.name, count=found, lacking=len(lacking))
 
 
@@ -225,13 +225,23 @@ def peers_of(stores: Sequence[StoreFiles], *, jobs: int = 1, progress: Watch = F
     for store, is_peer in zip(stores, framed, strict=True):
         if not is_peer:
             raise OptionError(f"{store.uri} is not the store of a DLedger peer. Compare it with one other store: rmqstore diff A B")
-    return Peers([_peer(chr(ord("a") + number), store, jobs, progress) for number, store in enumerate(stores)])
+    return Peers([peer_of(chr(ord("a") + number), store, jobs, progress) for number, store in enumerate(stores)])
 
 
 def shared(one: Entries, other: Entries) -> tuple[Entries, Entries]:
     """The entries with an index that both have."""
     _, rows, others = np.intersect1d(one.number, other.number, assume_unique=True, return_indices=True)
     return one.where(rows), other.where(others)
+
+
+def agreed(one: Entries, other: Entries) -> int:
+    """The last index up to which both logs have the same entries, also where one of them lost some; -1 if nothing shows any.
+
+    One peer wrote all entries of a term, in one log: whoever has one of them has all that were before it in that log.
+    """
+    terms = np.intersect1d(one.term, other.term)
+    lasts = [min(int(each.number[each.term == term].max()) for each in (one, other)) for term in terms]
+    return max(lasts, default=-1)
 
 
 def _is_hurt(peer: Peer) -> bool:
@@ -257,7 +267,8 @@ def _about(peer: Peer) -> Iterator[Said]:
         yield say("peer lost its end", name=peer.name, index=peer.written)
 
 
-def _peer(name: str, files: StoreFiles, jobs: int, progress: Watch) -> Peer:
+def peer_of(name: str, files: StoreFiles, jobs: int, progress: Watch) -> Peer:
+    """Read the log of one peer."""
     if not files.segments:
         return Peer(name, files, Entries._make(np.empty(0, np.int64) for _ in Entries._fields), NO_DAMAGE, 0, None, None)
     scan = Scan((files,), MessageOptions(columns=list(_PLACES), access=SCAN, verify_crc=True, **LENIENT))
@@ -306,7 +317,7 @@ def _entries(files: StoreFiles, starts: Numbers, sizes: Numbers) -> Entries:
         sums = [zlib.crc32(content.data[one : one + size]) for one, size in zip(at.tolist(), sizes[part].tolist(), strict=True)]
         checksums.append(np.array(sums, np.int64))
     head = np.concatenate(heads)
-    found = Entries(head["index"].astype(np.int64), head["term"].astype(np.int64), starts, np.concatenate(checksums))
+    found = Entries(head["index"].astype(np.int64), head["term"].astype(np.int64), starts, sizes, np.concatenate(checksums))
     return found.where(_follows(found.number, rises=True) & _follows(found.term, rises=False))
 
 

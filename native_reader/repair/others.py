@@ -32,7 +32,7 @@ from native_reader.writing.records import blank
 
 _BESIDE = 128 << 10, 16 << 20
 """How far from lost bytes records are compared. Where there is none, farther: the largest records have several MiB."""
-_AT_ONCE = 4 << 20
+AT_ONCE = 4 << 20
 """Lost bytes that are so close to each other are looked for together."""
 MOST_OFFSET = 2**62
 """After all offsets of a log."""
@@ -66,6 +66,7 @@ class Filled:
         ranges: The first and the next offset of bytes of the same log that do, and the store that has them.
         stores: All that were asked.
         parted: Those from which nothing was taken, and whose records beside lost bytes differ.
+        differing: Of DLedger peers: the store, how many entries have other bytes there, and the first.
     """
 
     files: StoreFiles
@@ -74,6 +75,7 @@ class Filled:
     ranges: Sequence[tuple[int, int, str]]
     stores: Sequence[str]
     parted: Sequence[str]
+    differing: Sequence[tuple[str, int, int]] = ()
 
     def messages_of(self, store: str, *, is_moved: bool) -> int:
         """How many messages come from a store, from the same log or from another one."""
@@ -108,16 +110,18 @@ def filled_from(
         queues: What survived of each queue.
         settings: How stores are read, and which others there are.
     """
-    others, left, found, taken, parted = settings.others, list(lacking), list[_Piece](), list[Taken](), list[str]()
+    others, left, found, taken, parted = settings.others, list(lacking), list[Piece](), list[Taken](), list[str]()
     for other in others:
-        _refuse_other(files, other)
+        if any(each.framing != PLAIN or not each.uri.startswith("file://") for each in other.segments):
+            raise refusal("other log", store=other.uri)
+        refuse_other(files, other)
         peer = _Peer(files, other, settings, left)
         pieces = list(peer.pieces())
         if not pieces and peer.differs:
             parted.append(other.uri)
         found += pieces
-        taken += peer.taken()
-        left = [rest for each in left for rest in _without(each, pieces)]
+        taken += peer.noted.taken()
+        left = [rest for each in left for rest in without(each, pieces)]
     same, moved = SameQueues(queues, left), list[_Moved]()
     for other in others:
         records, of_queues = _of_queues(files, other, same, settings)
@@ -125,21 +129,20 @@ def filled_from(
         taken += of_queues
     storage = FilledStorage()
     ranges = sorted((each.start, each.stop, each.store) for each in found)
-    return Filled(_joined(files, size, sorted(found), moved, storage), storage, taken, ranges, [each.uri for each in others], parted)
+    return Filled(joined(files, size, sorted(found), storage, moved=moved), storage, taken, ranges, [each.uri for each in others], parted)
 
 
-def _refuse_other(files: StoreFiles, other: StoreFiles) -> None:
+def refuse_other(files: StoreFiles, other: StoreFiles) -> None:
+    """Raise an error about a store that cannot have what this one lacks."""
     if other.uri == files.uri:
         raise refusal("same store", store=files.uri)
-    if any(each.framing != PLAIN or not each.uri.startswith("file://") for each in other.segments):
-        raise refusal("other log", store=other.uri)
     for each in other.segments:
         own = files.segment_at(each.end - 1)
         if own is not None and own.base != each.base and own.end > each.base:
             raise refusal("other sizes", store=other.uri, name=each.name, other=own.name)
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
     """Bytes `[start, stop)` of the log that a segment of another store has."""
 
     start: int
@@ -159,6 +162,31 @@ class _Records(NamedTuple):
         return _Records(self.offset[which], self.end[which], self.rows.filter(pa.array(which)))
 
 
+class Noted:
+    """The messages that are taken from a store, by queue."""
+
+    def __init__(self, store: str) -> None:
+        self._store = store
+        self._queues: dict[tuple[str, int], list[tuple[int, int]]] = {}
+
+    def add(self, rows: pa.Table) -> None:
+        """Note the messages of each queue, those with consecutive queue offsets together."""
+        for row in rows.group_by(["topic", "queue_id"]).aggregate([("queue_offset", "list")]).to_pylist():
+            slots = np.unique(np.array(row["queue_offset_list"], np.int64))
+            runs = self._queues.setdefault((row["topic"], row["queue_id"]), [])
+            for part in np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1):
+                first, last = int(part[0]), int(part[-1])
+                if runs and runs[-1][1] + 1 == first:
+                    first, _ = runs.pop()
+                runs.append((first, last))
+
+    def taken(self) -> Iterator[Taken]:
+        """All of them."""
+        for (topic, queue_id), runs in sorted(self._queues.items()):
+            for first, last in runs:
+                yield Taken(self._store, topic, queue_id, first, last)
+
+
 class _Peer:
     """Another store, and what it has of the lost ranges of this one."""
 
@@ -167,23 +195,23 @@ class _Peer:
         low, high = other.min_offset, max((each.end for each in other.segments), default=0)
         clipped = [(max(start, low), min(stop, high)) for start, stop in holes]
         self._holes = np.array([each for each in clipped if each[0] < each[1]], np.int64).reshape(-1, 2)
-        self._settings = _for_others(settings)
-        self._queues: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        self._settings = for_others(settings)
+        self.noted = Noted(other.uri)
         self.differs = False
         """Whether records beside lost ranges are not equal."""
 
-    def pieces(self) -> Iterator[_Piece]:
+    def pieces(self) -> Iterator[Piece]:
         """What is taken, in order."""
         starts, stops = self._holes.T
         is_same = self._are_same(starts, stops)
         starts, stops = starts[is_same], stops[is_same]
-        for low, high in _together(starts, stops, _AT_ONCE):
+        for low, high in together(starts, stops, AT_ONCE):
             for records in self._records(low, high):
                 at = np.searchsorted(stops, records.offset, "right")
                 start, stop = (np.append(each, MOST_OFFSET)[at] for each in (starts, stops))
                 mine = (records.offset >= start) & (records.end <= stop)
                 if mine.any():
-                    self._note(records.rows.filter(pa.array(mine)))
+                    self.noted.add(records.rows.filter(pa.array(mine)))
                     yield from self._runs(records.where(mine), stop[mine])
 
     def _are_same(self, starts: Numbers, stops: Numbers) -> Mask:
@@ -208,7 +236,7 @@ class _Peer:
         edges = np.concatenate([np.stack([starts - reach, starts], 1), np.stack([stops, stops + reach], 1)])
         edges = edges[np.argsort(edges[:, 0], kind="stable")]
         lost_from, lost_until = self._holes.T
-        for low, high in _together(np.maximum(edges[:, 0], 0), edges[:, 1], _AT_ONCE):
+        for low, high in together(np.maximum(edges[:, 0], 0), edges[:, 1], AT_ONCE):
             for records in self._records(low, high):
                 at = np.searchsorted(lost_until, records.offset, "right")
                 outside = records.where(records.end <= np.append(lost_from, MOST_OFFSET)[at])
@@ -218,7 +246,7 @@ class _Peer:
 
     def _records(self, low: int, high: int) -> Iterator[_Records]:
         """The whole records of the other log between two offsets, in order."""
-        for rows in _whole_rows(self._other, self._settings, starting_physical_offset=low or None, ending_physical_offset=high):
+        for rows in whole_rows(self._other, self._settings, starting_physical_offset=low or None, ending_physical_offset=high):
             offsets = rows["physical_offset"].to_numpy()
             yield _Records(offsets, offsets + rows["record_size"].to_numpy(), rows)
 
@@ -236,7 +264,7 @@ class _Peer:
                 found[row] = bool(own[at]) and own[at] == other[at]
         return found
 
-    def _runs(self, records: _Records, stop: Numbers) -> Iterator[_Piece]:
+    def _runs(self, records: _Records, stop: Numbers) -> Iterator[Piece]:
         """Records that follow each other, segment by segment; with the blank after the last one of a segment.
 
         `stop`: of the lost range of each.
@@ -249,24 +277,7 @@ class _Peer:
             segment, end = self._other.segments[number[first]], int(records.end[after - 1])
             if end < segment.end <= stop[after - 1] and bytes_at(self._other, end, BLANK) == blank(segment.end - end):
                 end = segment.end
-            yield _Piece(int(records.offset[first]), end, self._other.uri, segment)
-
-    def _note(self, rows: pa.Table) -> None:
-        """Note the messages of each queue, those with consecutive queue offsets together."""
-        for row in rows.group_by(["topic", "queue_id"]).aggregate([("queue_offset", "list")]).to_pylist():
-            slots = np.unique(np.array(row["queue_offset_list"], np.int64))
-            runs = self._queues.setdefault((row["topic"], row["queue_id"]), [])
-            for part in np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1):
-                first, last = int(part[0]), int(part[-1])
-                if runs and runs[-1][1] + 1 == first:
-                    first, _ = runs.pop()
-                runs.append((first, last))
-
-    def taken(self) -> Iterator[Taken]:
-        """The messages that were taken, by queue."""
-        for (topic, queue_id), runs in sorted(self._queues.items()):
-            for first, last in runs:
-                yield Taken(self._other.uri, topic, queue_id, first, last)
+            yield Piece(int(records.offset[first]), end, self._other.uri, segment)
 
 
 def _is_made(rows: pa.RecordBatch) -> pa.Array:
@@ -278,7 +289,7 @@ def _is_made(rows: pa.RecordBatch) -> pa.Array:
     return pc.or_(named, of_broker)
 
 
-def _together(starts: Numbers, stops: Numbers, near: int) -> Iterator[tuple[int, int]]:
+def together(starts: Numbers, stops: Numbers, near: int) -> Iterator[tuple[int, int]]:
     """Ranges in order, those as one that are near to each other."""
     if not len(starts):
         return
@@ -288,8 +299,8 @@ def _together(starts: Numbers, stops: Numbers, near: int) -> Iterator[tuple[int,
         yield int(starts[part[0]]), int(reached[part[-1]])
 
 
-def _without(hole: tuple[int, int], pieces: Sequence[_Piece]) -> Iterator[tuple[int, int]]:
-    """What is left of a lost range."""
+def without(hole: tuple[int, int], pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
+    """What is left of a range."""
     start, stop = hole
     for piece in pieces:
         if start <= piece.start and piece.stop <= stop:
@@ -311,7 +322,7 @@ class _Moved(NamedTuple):
 
 def _of_queues(files: StoreFiles, other: StoreFiles, same: SameQueues, settings: ReadSettings) -> tuple[_Moved, list[Taken]]:
     """What another store has elsewhere in its log."""
-    rows = _whole_rows(other, _for_others(settings)) if len(same.lost.key) else iter(())
+    rows = whole_rows(other, for_others(settings)) if len(same.lost.key) else iter(())
     which, offsets = same.found_in(rows, files, other)
     found = same.lost.where(which)
     same.without(which)
@@ -320,23 +331,25 @@ def _of_queues(files: StoreFiles, other: StoreFiles, same: SameQueues, settings:
     return _Moved(other, found.offset, found.size, offsets), taken
 
 
-def _for_others(settings: ReadSettings) -> ReadSettings:
+def for_others(settings: ReadSettings) -> ReadSettings:
     """Another store is read without a choice of what to keep of its damage."""
     return settings._replace(progress=False, choices=settings.choices._replace(crc=CRCS[0]))
 
 
-def _whole_rows(other: StoreFiles, settings: ReadSettings, **bounds: int | None) -> Iterator[pa.Table]:
+def whole_rows(other: StoreFiles, settings: ReadSettings, **bounds: int | None) -> Iterator[pa.Table]:
     """The whole records of another store, in order, without those that a repair made."""
     for batch in settings.scan(other, COLUMNS, **bounds).to_batches(settings.jobs):
         yield pa.Table.from_batches([batch]).filter(pc.invert(_is_made(batch)))
 
 
-def _joined(files: StoreFiles, size: int, pieces: Sequence[_Piece], moved: Sequence[_Moved], storage: FilledStorage) -> StoreFiles:
-    """The store with these bytes. A segment that it does not have comes whole, or has nothing but records of other logs."""
+def joined(
+    files: StoreFiles, size: int, pieces: Sequence[Piece], storage: FilledStorage, *, moved: Sequence[_Moved] = (), framing: str = PLAIN
+) -> StoreFiles:
+    """The store with these bytes. A plain segment that it does not have comes whole, or has nothing but records of other logs."""
     segments, uris, ranges = {each.base: each for each in files.segments}, list[str](), defaultdict[int, list[NDArray[np.void]]](list)
     for piece in pieces:
         base = piece.segment.base
-        if segments.setdefault(base, piece.segment).uri != piece.segment.uri:
+        if framing != PLAIN or segments.setdefault(base, piece.segment).uri != piece.segment.uri:
             ranges[base].append(np.array([(piece.start - base, piece.stop - base, len(uris), piece.start - base, -1)], RANGE))
             uris.append(piece.segment.uri)
     for each in moved:
@@ -349,7 +362,7 @@ def _joined(files: StoreFiles, size: int, pieces: Sequence[_Piece], moved: Seque
         least = size if own is None else max(own.size, int(rows["stop"][-1]))
         name = f"{base:020d}" if own is None else own.uri.rpartition("/")[2]
         uri = storage.add(None if own is None else own.uri, name, Ranges(uris, rows), least)
-        segments[base] = Segment(base, least, uri, 0) if own is None else replace(own, uri=uri, size=least)
+        segments[base] = Segment(base, least, uri, 0, framing) if own is None else replace(own, uri=uri, size=least)
     return replace(files, segments=tuple(segments[base] for base in sorted(segments)))
 
 

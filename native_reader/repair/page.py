@@ -25,6 +25,7 @@ from native_reader.rescue.confirm import Seen, of_new_store
 from native_reader.rescue.page import faults_of
 from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.start import Start, question, said_of
+from native_reader.storage.filled import own_uri
 from native_reader.text import size_of
 from native_reader.verify.removed import hours_kept
 
@@ -33,6 +34,8 @@ _MOST = 200
 _MOST_RANGES = 5
 _OF_FAULTS = [name for name in COLUMNS if not name.endswith("_timestamp")]
 """Columns of the account."""
+_OF_PEERS = {"from": "from peer", "nothing from": "nothing from peer", "nothing from parted": "nothing from parted peer"}
+"""What is said of another peer of a DLedger group, instead of a store of the same plain log."""
 _OF_BROKERS = "CID_RMQ_SYS_"
 """Groups of a broker itself, which reads with them the topics of transactions."""
 
@@ -69,7 +72,7 @@ def facts_of(
         "assumed_queue_file_bytes": plan.queue_file_bytes if plan.assumes_queue_size else None,
         "damage_of_peer": []
         if plan.plain is None
-        else [{"start": each.start, "stop": each.end, "file": each.segment} for each in plan.plain.damage],
+        else [{"start": each.start, "stop": each.end, "file": own_uri(each.segment) or each.segment} for each in plan.plain.damage],
         "ids": None if plan.plain is None else IDS,
         "choices": {name: value for name, value in plan.choices._asdict().items() if name != "topics"},
         "topics": list(plan.choices.topics) or None,
@@ -272,9 +275,11 @@ def _of_messages(plan: RepairPlan) -> Iterator[Result]:
         kind = "from" if each["messages"] else "nothing from parted" if each["is_other_log"] else "nothing from"
         values = {"messages": each["messages"], "ranges": len(each["ranges"]), "size": size_of(size)} if each["messages"] else {}
         if each["messages"] or not each["moved"]:
-            yield result("from", say(kind, store=each["store"], **values))
+            yield result("from", say(_OF_PEERS[kind] if plan.plain else kind, store=each["store"], **values))
         if each["moved"]:
             yield result("from", say("from queues", store=each["store"], messages=each["moved"]))
+    for store, count, index in () if plan.filled is None else plan.filled.differing:
+        yield result("differing", say("differing", store=store, count=count, index=index))
     if plan.alone is not None:
         yield result("together", say("end", what=plan.account.said))
     if plan.placeholders:

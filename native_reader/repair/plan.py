@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_SIZE
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_light, is_written
-from native_reader.layout.record import UP_TO_MAGIC, Numbers, stored_crc
+from native_reader.layout.record import ENTRY_HEAD, UP_TO_MAGIC, Numbers, stored_crc
 from native_reader.log.recovery import is_controlled
 from native_reader.records.damages import Damages
 from native_reader.repair import disk
@@ -48,6 +48,7 @@ from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import appends_checksums, refuse_foreign, refuse_kinds, refuse_topics
 from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_settings
 from native_reader.repair.survey import WANTED, Change, Decided, NewQueue, Run, Survey, Survivors
+from native_reader.repair.union import united
 from native_reader.sentences import Said, say
 from native_reader.sides.index import index_files
 from native_reader.sides.queues import QueueFile
@@ -373,10 +374,21 @@ def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None
 
 
 def _plan_of_plain(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:
-    """The plan for a DLedger store as a plain one."""
-    plain = plain_of(files, settings)
+    """The plan for a DLedger store as a plain one, with what other peers have."""
+    own = plain_of(files, settings)
+    alone = checked(own.files, settings).account if settings.others else None
+    found = None
+    if alone is not None:
+        found = united(files, settings, partial(_contradicted, settings), earlier=messages_of(alone, Mark.REMOVED) > 0)
+    plain = own if found is None else replace(plain_of(found.files, settings), old=files)
     plan = _planned(plain.files, settings, kept)
-    return replace(plan, starting=_answering(files, plain.end, settings, plain.damage), plain=plain)
+    return replace(plan, starting=_answering(files, own.end, settings, own.damage), plain=plain, alone=alone, filled=found)
+
+
+def _contradicted(settings: ReadSettings, files: StoreFiles) -> Numbers:
+    """The offsets of entries of a DLedger log that something else in its store contradicts."""
+    plain, strict = plain_of(files, settings), settings._replace(progress=False, choices=settings.choices._replace(crc=CRCS[0]))
+    return plain.places.old_of(np.array([*_looked(plain.files, strict, None).survey.doubts], np.int64)) - ENTRY_HEAD
 
 
 def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from native_reader.broker.epochs import EPOCHS
 from native_reader.broker.settings import Topics
@@ -33,8 +33,8 @@ _SAMPLED = 8
 _LOOKED_AT = 64 << 10
 
 
-def refuse_kinds(files: StoreFiles, choices: Choices, others: Sequence[StoreFiles] = ()) -> None:
-    """Raise an error about a store that is not repaired. `others`: those that may have what it lacks."""
+def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
+    """Raise an error about a store that is not repaired."""
     if not files.uri.startswith(_LOCAL) or any(not each.uri.startswith(_LOCAL) for each in files.segments if not each.is_packed):
         raise refusal("not local", store=files.uri)
     if files.uri.endswith(UNFINISHED):
@@ -46,8 +46,6 @@ def refuse_kinds(files: StoreFiles, choices: Choices, others: Sequence[StoreFile
     is_framed = any(each.framing == DLEDGER for each in files.segments)
     if is_framed and not (choices.plain or choices.topics):
         raise refusal("dledger", store=files.uri)
-    if is_framed and others:
-        raise refusal("plain with others", store=files.uri)
     if choices.plain and not is_framed:
         raise refusal("plain already", store=files.uri)
     packed = [each.uri for each in files.segments if each.is_packed] + list(files.strays)

@@ -132,7 +132,7 @@ def repair(
     _refuse_contents(place, unfinished.path)
     if disk.names_in(unfinished.path) and disk.is_locked(unfinished.path):
         raise refusal("being written", path=unfinished.path)
-    refuse_kinds(files, settings.choices, settings.others)  # before anything is written
+    refuse_kinds(files, settings.choices)  # before anything is written
     if settings.choices.link:
         _refuse_links(files, unfinished.path)
     note = note_of(files, settings)

@@ -83,6 +83,32 @@ DOCTOR = {
         "{bytes:,} bytes of old records follow the end of the log: a broker discarded them",
         "日志末尾之后有 {bytes:,} 字节的旧记录，已被 broker 丢弃",
     ),
+    "epochs damaged": (
+        "{file} is damaged: its count or its checksum is wrong, and no .bak beside it is whole. Take the file of another replica of the "
+        "group, or compare their logs: rmqstore diff",
+        "{file} 已损坏：条数或校验和有误，旁边也没有完整的 .bak。请使用同组另一个副本的文件，或用 rmqstore diff 比较它们的日志",
+    ),
+    "epochs of backup": (
+        "epochFileCheckpoint is damaged or missing: a broker takes {file}, which can lack the last epoch",
+        "epochFileCheckpoint 已损坏或缺失：broker 会使用 {file}，其中可能没有最后一个 epoch",
+    ),
+    "epoch after log": (
+        "{file}: epoch {number:,} begins at offset {begin:,}, after the end of the log: the log lost its end, or the file is of another "
+        "store. Compare both with another replica: rmqstore diff",
+        "{file}：epoch {number:,} 起于偏移量 {begin:,}，在日志末尾之后：日志丢失了末尾，或该文件属于另一个存储。"
+        "请与另一个副本比较：rmqstore diff",
+    ),
+    "epoch without record": (
+        "{file}: epoch {number:,} begins at offset {begin:,}, where no whole record begins: the log is damaged there, or the file is of "
+        "another store. Compare both with another replica: rmqstore diff",
+        "{file}：epoch {number:,} 起于偏移量 {begin:,}，那里没有完整的记录：日志在该处已损坏，或该文件属于另一个存储。"
+        "请与另一个副本比较：rmqstore diff",
+    ),
+    "epoch back": (
+        "{file}: epoch {number:,} begins at offset {begin:,}, which is not after the begin of the epoch before it: a broker never writes "
+        "this. Take the file of another replica",
+        "{file}：epoch {number:,} 起于偏移量 {begin:,}，不在前一个 epoch 的起点之后：broker 不会这样写。请使用另一个副本的文件",
+    ),
     "no queues": (
         "there are no consume queues: without them, consumers get no messages",
         "没有消费队列：消费者因此收不到任何消息",

@@ -56,9 +56,16 @@ REFUSALS = {
         "{store} is a plain store already: it has no DLedger log. Repair it without --plain, in Python without plain=True",
         "{store} 已经是普通存储，没有 DLedger 日志。请不带 --plain（在 Python 中不带 plain=True）修复它",
     ),
-    "refused plain with others": (
-        "{store} is of a DLedger peer: a plain store is made of one peer at a time. Leave --from out; `rmqstore diff` says which to take",
-        "{store} 属于 DLedger 节点：每次只能由一个节点生成普通存储。请去掉 --from；`rmqstore diff` 会说明应使用哪个节点",
+    "refused other is no peer": (
+        "{store} is not the store of a DLedger peer: what a peer lacks comes from other peers of its group only. Name one of them, or "
+        "leave --from out",
+        "{store} 不是 DLedger 节点的存储：节点缺失的内容只能取自同组的其他节点。请指定其中一个，或去掉 --from",
+    ),
+    "refused peers part": (
+        "{store} and {other} are not the same log after entry {index:,}, and DLedger keeps that of {other}: its last term is higher, or "
+        "the same with a higher index. Repair {other}, with --from {store} for what it lacks before that. `rmqstore diff` shows both",
+        "{store} 与 {other} 在条目 {index:,} 之后不是同一份日志，而 DLedger 会保留 {other} 的：其最后的 term 更高，或 term 相同而序号更高。"
+        "请修复 {other}，并用 --from {store} 补上它在此之前缺失的内容。`rmqstore diff` 显示两者",
     ),
     "refused controller": (
         "{store} has {name}: its broker runs in controller mode. Brokers compare only epochs and the ends of their logs, so its "

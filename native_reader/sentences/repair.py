@@ -90,6 +90,38 @@ REPAIR = {
         "nothing: `{store}` has another log there. Its records beside what is lost are not equal. `rmqstore diff` shows where they part.",
         "没有：`{store}` 在那里是另一份日志，缺失处旁边的记录不相同。`rmqstore diff` 显示两者从哪里分开。",
     ),
+    "from peer": (
+        (
+            "{messages:,} {messages:message|messages} in {ranges:,} {ranges:range|ranges} of the DLedger log, {size}: `{store}` has the "
+            "same log there, by the terms of entries that both have (Raft's rule)."
+        ),
+        (
+            "{messages:,} 条消息，在 DLedger 日志的 {ranges:,} 个区段中，共 {size}：根据两者都有的条目的 term，`{store}` 在那里是同一份日志"
+            "（Raft 的规则）。"
+        ),
+    ),
+    "nothing from peer": (
+        "nothing: `{store}` has no whole entry where this peer lacks one, or no entry that both have shows that it is of this group.",
+        "没有：在本节点缺失的位置，`{store}` 也没有完整的条目，或没有相同的条目表明它属于此组。",
+    ),
+    "nothing from parted peer": (
+        (
+            "nothing: `{store}` has another log there, by the terms of its entries, or is of another group. `rmqstore diff` shows where "
+            "they part."
+        ),
+        "没有：根据条目的 term，`{store}` 在那里是另一份日志，或属于另一个组。`rmqstore diff` 显示两者从哪里分开。",
+    ),
+    "result differing": ("Differing entries:", "不同的条目："),
+    "differing": (
+        (
+            "{count:,} {count:entry has|entries have} other bytes in `{store}`, although index and term are equal; the first is entry "
+            "{index:,}. One of the two was changed on its disk. Those of this peer are kept: look at both."
+        ),
+        (
+            "{count:,} 个条目在 `{store}` 中字节不同，尽管序号和 term 相同；第一个是条目 {index:,}。两者之一在磁盘上被改动过。"
+            "这里保留本节点的：请检查两者。"
+        ),
+    ),
     "folder for teams": (
         "For the owners of topics: the folder `lost` has a file for each topic, with what is known of each message, and a text to send.",
         "给各 topic 的负责人：目录 `lost` 中每个 topic 都有一个文件，说明每条消息的已知信息，并附有可发送的说明。",

@@ -174,6 +174,39 @@ DIFF = {
         "the logs part at offset {offset:,}: messages after it are compared by unique key",
         "两份日志从偏移量 {offset:,} 起不同：其后的消息按唯一 key 比较",
     ),
+    "epochs of side": (
+        "{name}: by {file}, masters wrote the log from these offsets on: {epochs}",
+        "{name}：根据 {file}，各主节点从以下偏移量开始写日志：{epochs}",
+    ),
+    "one epoch": ("{begin:,} (epoch {number:,})", "{begin:,}（编号 {number:,} 的 epoch）"),
+    "no epochs": (
+        "{name} has no epochFileCheckpoint, so nothing says which master wrote its log",
+        "{name} 没有 epochFileCheckpoint，无法得知其日志由哪个主节点写入",
+    ),
+    "no epochs that count": (
+        "the epochFileCheckpoint of {name} is damaged, and so is its .bak: nothing says which master wrote its log",
+        "{name} 的 epochFileCheckpoint 已损坏，其 .bak 也已损坏：无法得知其日志由哪个主节点写入",
+    ),
+    "epochs share": (
+        "by these epochs, both logs are the same up to offset {offset:,}, in epoch {number:,}: the one that becomes the slave cuts its log "
+        "there",
+        "根据这些 epoch，两份日志到偏移量 {offset:,} 为止相同，在 epoch {number:,} 中：成为从节点的一方会在那里截断日志",
+    ),
+    "epochs share none": (
+        "no epoch has the same number and the same begin in both: by their epochs, these are not replicas of one log",
+        "没有编号和起点都相同的 epoch：根据 epoch，它们不是同一份日志的副本",
+    ),
+    "as epochs": ("their records say the same", "其记录也是如此"),
+    "before epochs": (
+        "contradiction: their records are the same up to offset {offset:,} only. A slave would keep what differs after it, and no broker "
+        "would say so. Compare both with a third replica before you start one",
+        "矛盾：它们的记录只到偏移量 {offset:,} 为止相同。从节点会保留其后不同的内容，broker 也不会提示。启动之前请与第三个副本比较",
+    ),
+    "after epochs": (
+        "contradiction: their records are the same up to offset {offset:,}. One of the files lacks an epoch, or has another begin for it: "
+        "a slave would cut records that both have, and copy them again",
+        "矛盾：它们的记录到偏移量 {offset:,} 为止相同。其中一个文件缺少某个 epoch，或其起点不同：从节点会截断两者都有的记录并重新复制",
+    ),
     "no differences": (
         "no differences in what was compared: heads, tags, unique keys, and bodies by their checksums",
         "比对的内容没有差异：记录头、tag、消息 ID 和消息体的校验和",
@@ -241,8 +274,9 @@ DIFF = {
         "请使用 {name}：其最后的 term 最高（{term:,}），且在 term 相同的节点中最后的序号最高（{index:,}）（Raft 的规则）",
     ),
     "peer has lacking": (
-        "of the {lacking:,} {lacking:entry|entries} that {chosen} lacks before its end, {name} has {count:,}",
-        "{chosen} 在其末尾之前缺少 {lacking:,} 个条目，{name} 有其中 {count:,} 个",
+        "of the {lacking:,} {lacking:entry|entries} that {chosen} lacks before its end, {name} has {count:,}: a repair of {chosen} takes "
+        "them with --from {name}",
+        "{chosen} 在其末尾之前缺少 {lacking:,} 个条目，{name} 有其中 {count:,} 个：修复 {chosen} 时用 --from {name} 取得它们",
     ),
     "peers all empty": ("no peer has a whole entry: take none of them", "没有节点有完整的条目：请勿使用其中任何一个"),
     "peers stay": (

@@ -134,7 +134,7 @@ class FilledStorage(MadeStorage):
                     yield at, content
 
     def _list(self, uri: str) -> list[DirEntry]:
-        raise NotADirectoryError(uri)
+        return [entry for name in self._files if name.rpartition("/")[0] == uri and (entry := self._entry(name)) is not None]
 
     def _entry(self, uri: str) -> DirEntry | None:
         if uri not in self._files:

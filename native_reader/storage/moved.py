@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import STORED_OFFSET
 from native_reader.layout.record import Numbers, put_physical_offsets
-from native_reader.storage.filled import MadeStorage
+from native_reader.storage.filled import MadeStorage, uri_like
 from native_reader.storage.protocol import DirEntry, StoredFile, mount, register, storage_of
 from native_reader.storage.store import Segment
 from native_reader.writing.records import blank
@@ -237,7 +237,7 @@ class MovedStorage(MadeStorage):
         if not len(log.records.old):
             return None
         last = int(log.records.old[-1])
-        return self._sources[max(base for base in self._sources if base <= last)].uri
+        return uri_like(self._sources[max(base for base in self._sources if base <= last)].uri)
 
     def contents(self, uri: str, most: int) -> Iterator[tuple[int, bytes]]:
         with self.open(uri) as file:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -240,9 +239,6 @@ def test_a_plain_store_is_said_to_be_plain(tmp_path: Path) -> None:
 def test_a_peer_is_not_repaired_as_a_peer(peer: Path, tmp_path: Path) -> None:
     with pytest.raises(RepairError, match=r"rmqstore diff.*renamed \(never delete it.*--plain"):
         nr.open(peer).repair(tmp_path / "new")
-    shutil.copytree(peer, tmp_path / "other")
-    with pytest.raises(RepairError, match="one peer at a time"):
-        nr.open(peer).repair(tmp_path / "new", plain=True, others=[tmp_path / "other"])
 
 
 def test_a_plan_writes_nothing(peer: Path, tmp_path: Path) -> None:
