@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import pickle
 import shutil
@@ -359,3 +360,23 @@ def test_the_parts_can_be_sent_to_other_machines(store: Path) -> None:
     parts = [each for each in nr.open(store).table("findings", tiered=True).parts() if isinstance(each, TierPart)]
     assert len(parts) > 1
     assert pickle.loads(pickle.dumps(parts)) == parts
+
+
+def test_lost_tells_what_the_tier_has_not_either(whole: Path, store: Path, tmp_path: Path) -> None:
+    expire(store, 0.75)
+    log, queue = first_files(store)
+    topic, queue_id = log.parts[-4], int(log.parts[-3])
+    rows = nr.open(whole).messages(columns=(*KEY, "uniq_key"), topic=topic, queue_id=queue_id).to_table().to_pylist()
+    ids = [row["uniq_key"] for row in sorted(rows, key=lambda row: row["queue_offset"])]
+    do_damage(log, queue, "size")
+    file = tmp_path / "ids.txt"
+    file.write_text(f"{ids[0]}\n{ids[1]}\n{ids[-1]}\n")
+    ended = run("lost", store, "-o", tmp_path / "lost", "--keys", file, "--option", "tiered=true")
+    assert ended.code == 1, ended.err
+    with (tmp_path / "lost/keys.csv").open() as lines:
+        answers = {row["key"]: row["answer"] for row in csv.DictReader(lines)}
+    assert (answers[ids[1]], answers[ids[-1]]) == ("whole", "whole")
+    assert answers[ids[0]] in ("possibly lost", "not seen")
+    told = [json.loads(line) for line in (tmp_path / "lost" / topic / "lost.jsonl").read_text().splitlines()]
+    assert [(row["queue_id"], row["first_queue_offset"]) for row in told if row["why"] == "tier damage"] == [(queue_id, 0)]
+    assert nr.open(store).lost(tmp_path / "without", keys=[ids[1]]).keys != {"whole": 1}
