@@ -67,8 +67,8 @@ ACCOUNT = {
     "because unread": ("the file was not read", "文件未读取"),
     "because tiered": ("tiered storage has it, and the log has no more", "多级存储中有此消息，日志中已没有"),
     "because only tiered": (
-        "tiered storage has it whole, but a broker looks for it in its log",
-        "多级存储中的此消息完好，但 broker 会在日志中查找它",
+        "tiered storage has it whole, but only with tieredStorageLevel=FORCE does a broker not look for it in its log",
+        "多级存储中的此消息完好，但除非 tieredStorageLevel=FORCE，broker 会在日志中查找它",
     ),
     "because tier no entry": (
         "tiered storage has it, and no entry of its queue there names it",
