@@ -452,6 +452,8 @@ class Store:
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
+        tiered: bool = False,
+        tiered_store_file_path: LocalPath | None = None,
     ) -> Lost:
         """Write what the owners of topics must know of messages that consumers cannot get, to a folder.
 
@@ -465,6 +467,8 @@ class Store:
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the account, then the search for tags and keys.
             max_read_rate: As for `rescue`.
+            tiered: Also read tiered storage on a disk: what it has is not lost.
+            tiered_store_file_path: Its folder, as for `messages`.
 
         Returns:
             What was found. Losses are no errors.
@@ -482,7 +486,8 @@ class Store:
 
         asked = Asked(None if keys is None else texts("keys", keys), _checked_owners(owners or {}))
         files, many = self._one("a list of losses"), whole("jobs", jobs, 1, MOST_JOBS)
-        return write_lost(files, path, asked, jobs=many, progress=progress, max_read_rate=max_read_rate)
+        tier = {"tiered": True, "tiered_store_file_path": tiered_store_file_path} if tiered else {}
+        return write_lost(files, path, asked, jobs=many, progress=progress, max_read_rate=max_read_rate, tier=tier)
 
     def repair(
         self,

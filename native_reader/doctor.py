@@ -19,6 +19,7 @@ from native_reader.broker.epochs import epochs_of
 from native_reader.broker.missing_settings import OFFSETS, TOPICS, missing_settings
 from native_reader.broker.tier import tier_of
 from native_reader.broker.unread import DATABASE, FAILED, FORBIDDEN, PACKED, Unread, unread_parts
+from native_reader.broker.unread import TIERED as UNREAD_TIER
 from native_reader.broker.versions import oldest_version
 from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
@@ -76,6 +77,8 @@ class Diagnosis:
     """By part: what its facts say in English, for other languages."""
     samples: list[Sample] | None = field(default=None, repr=False)
     """What was read of each queue."""
+    unread_tier: Said | None = field(default=None, repr=False)
+    """What the store's tier holds, which this look does not read."""
     answer: Callable[..., Start] | None = field(default=None, repr=False)
     """Answers again whether a broker may be started, with more known of the log."""
 
@@ -85,9 +88,15 @@ class Diagnosis:
         Args:
             check: The check, after its use.
         """
+        if check.reads_tier:
+            self.tier_is_read()
         reasons = () if self.start is None else self.start.reasons
         if self.answer is not None and all(each.cause.kind != MISNAMED for each in reasons):  # a broker goes by the names of files
             self.start = self.answer(damage=check.damage, checksums=True, counts=not check.account.is_whole)
+
+    def tier_is_read(self) -> None:
+        """Leave out that the tier is not read: something else reads it."""
+        self.losses = [said for said in self.losses if said != self.unread_tier]
 
     @property
     def findings(self) -> list[str]:
@@ -170,6 +179,7 @@ def _add_unread(found: Diagnosis, files: StoreFiles, seen: Sequence[Unread]) -> 
     refused = None if found.samples is None else [uri for sample in found.samples for uri in sample.refused]
     every = {each.where: each for each in (*seen, *unread_parts(files, refused=refused))}.values()
     parts = [each for each in every if each.what not in (DATABASE, PACKED) and each.why not in found.losses]  # said above
+    found.unread_tier = next((each.why for each in parts if each.what == UNREAD_TIER), None)
     for is_loss, said in ((True, found.losses), (False, found.harmless)):
         of_kind = [each for each in parts if each.is_loss is is_loss]
         said.extend(each.why for each in of_kind if each.what not in (FORBIDDEN, FAILED))

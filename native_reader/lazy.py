@@ -390,6 +390,11 @@ class TableScan(Lazy):
             ".to_batches(), .count_rows(), .explain()>"
         )
 
+    @property
+    def reads_tier(self) -> bool:
+        """Whether the tiers of the stores are read, too."""
+        return self._request.planning.tiered
+
     def _narrowed(self, columns: Collection[str], condition: Predicate, stops_early: bool) -> TableScan:
         self.parts()
         one = copy(self)
@@ -506,6 +511,11 @@ class Verification(Lazy):
             found.add(batch)
             yield batch
         self._found, self._account, self.damage = found, accounts[0], damage[0]
+
+    @property
+    def reads_tier(self) -> bool:
+        """Whether the check reads the tiers of the stores, too."""
+        return self._findings.reads_tier
 
     @property
     def counts(self) -> Counter[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, groupby, pairwise
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from native_reader.account.runs import NO_TAG, Place
 from native_reader.account.runs import SCHEMA as RUNS
-from native_reader.account.states import AS_WANTED, AT_LEAST, DELETED, EXPIRED, LOST, NOT_READ, STATE_OF, STATES, Mark, why
+from native_reader.account.states import AS_WANTED, AT_LEAST, DELETED, EXPIRED, LOST, NOT_READ, SERVED, STATE_OF, STATES, Mark, why
 from native_reader.arrow import repeat
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.inner import PLACEHOLDER_TAG
@@ -62,6 +62,16 @@ _BARE = (Mark.BYTES, Mark.LAST_BYTES, Mark.GAP_BYTES)
 """Bytes that are in no record, and in none that an entry names."""
 _CLAIMS = (Mark.REMOVED, Mark.GAP, Mark.ENTRY, Mark.AFTER_END, Mark.UNREAD_RECORD, Mark.GROUP_OFFSET)
 """Something names messages that are not there."""
+_NO_MORE = (Mark.COMPRESSION, Mark.CHECKSUM)
+"""A record is there, and its message is lost."""
+_IN_TIER = (Mark.TIERED, Mark.ONLY_TIERED)
+_WITH_TIER = (
+    *(Mark.UNREAD_RECORD, *_IN_TIER, *_NO_MORE, Mark.TIER_DOUBT, Mark.TIER_NO_ENTRY, Mark.TIER_DAMAGE, Mark.TIER_FILE),
+    *(Mark.REMOVED, Mark.GAP, Mark.ENTRY, Mark.AFTER_END, Mark.GROUP_OFFSET, Mark.BEFORE_BEGIN, Mark.TIER_EXPIRED),
+)
+"""Beside a tier, the first of these counts for a message that the log does not have whole."""
+_BROKEN = (*_NO_MORE, Mark.ENTRY, Mark.GAP, Mark.AFTER_END)
+"""The log should have it. A broker then looks there, and not in the tier."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +154,10 @@ class Account:
     def said(self) -> Said:
         """How many messages are in which state."""
         counts = {state: count for state, count in self.messages.items() if state not in (LOST, AT_LEAST)}
+        tiered = pc.sum(self.table.filter(pc.equal(self.table["why"], why(Mark.TIERED)))["messages"]).as_py()
         parts = [say(f"account {state}" if count else f"account some {state}", count=count) for state, count in counts.items()]
+        if tiered:
+            parts[0] = say("account tiered", count=counts[SERVED], tiered=tiered)
         if LOST in self.messages or AT_LEAST in self.messages:
             kind = "lost" if AT_LEAST not in self.messages else "at least" if self.lost else "some lost"
             parts.append(say(f"account {kind}", count=self.lost))
@@ -162,12 +175,13 @@ def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     has_topic = pc.is_valid(table["topic"])
     loose = list(_rows_of(table.filter(pc.invert(has_topic))))
     bare = _Bytes((row["first_offset"], row["last_offset"] + 1) for row in loose if Mark(row["mark"]) in _BARE)
-    rows, holes = list[Row](), 0
+    rows, holes, gaps = list[Row](), 0, list[Range]()
     for (topic, queue_id), group in groupby(_rows_of(table.filter(has_topic)), key=lambda row: (row["topic"], row["queue_id"])):
         own = _Queue((topic, queue_id), list(group), bare)
         rows += own.rows()
         holes += own.unlocated
-    named = sorted((row["first_offset"], row["bytes"]) for row in rows if row["why"] == why(Mark.GAP) and row["bytes"])
+        gaps += own.gaps
+    named = sorted({*gaps, *((row["first_offset"], row["bytes"]) for row in rows if row["why"] == why(Mark.GAP) and row["bytes"])})
     rows += _loose(loose, named, holes=holes, is_dense=not any(row["state"] == LOST for row in rows))
     for begin in range(0, len(rows), _ROWS):
         yield pa.RecordBatch.from_pylist(rows[begin : begin + _ROWS], SCHEMA)
@@ -236,7 +250,11 @@ class _Queue:
         self._present = sorted(
             (run for mark in _THERE for run in self._by_mark.get(mark, ()) if run["first"] >= 0), key=lambda run: run["first"]
         )
-        self._known = merged((run["first"], run["stop"]) for run in self._present)
+        self._has_tier = any(Mark.TIERED <= mark <= Mark.TIER_BYTES for mark in self._by_mark)
+        """Whether a tier was read, and something is known of this queue there."""
+        if Mark.TIERED in self._by_mark:
+            self._look_in_log(self._by_mark.pop(Mark.TIERED))
+        self._known = self._ranges(_THERE - {*_NO_MORE} if self._has_tier else _THERE)
         # Until each run, the latest and the furthest; from each run on, the earliest and the nearest. A queue can have very many runs.
         self._latest = [(-1, 0), *accumulate(map(itemgetter("last_time", "last_offset"), self._present), _most)]
         backwards = map(itemgetter("first_time", "first_offset"), reversed(self._present))
@@ -246,13 +264,32 @@ class _Queue:
 
     def rows(self) -> Iterator[Row]:
         """The rows of the account."""
+        later = _WITH_TIER if self._has_tier else _CLAIMS
         for mark, runs in self._by_mark.items():
-            if mark == Mark.WRONG_ENTRY or mark in _CLAIMS:
-                continue
-            yield from map(partial(self._row, mark), runs if STATE_OF[mark] not in AS_WANTED else _in_ranges(runs))
-        for mark in _CLAIMS:
+            if mark not in (Mark.WRONG_ENTRY, Mark.TIER_BYTES, *later):
+                yield from map(partial(self._row, mark), runs if STATE_OF[mark] not in AS_WANTED else _in_ranges(runs))
+        for mark in later:
             yield from self._claimed(mark)
         yield from self._holes()
+        yield from map(partial(self._row, Mark.TIER_BYTES), self._by_mark.get(Mark.TIER_BYTES, ()))
+
+    def _ranges(self, marks: Collection[Mark]) -> list[Range]:
+        return merged((run["first"], run["stop"]) for mark in marks for run in self._by_mark.get(mark, ()) if run["first"] >= 0)
+
+    def _look_in_log(self, tiered: list[Run]) -> None:
+        """Of what the tier has whole: which messages a broker looks for in its log, where they are damaged."""
+        broken = self._ranges(_BROKEN)
+        for run in tiered:
+            whole = run["first"], run["stop"]
+            served = without(whole, broken) if whole[0] >= 0 else [whole]
+            for mark, parts in ((Mark.TIERED, served), (Mark.ONLY_TIERED, without(whole, served))):
+                self._by_mark.setdefault(mark, []).extend(run if part == whole else run | _part(part) for part in parts)
+
+    @property
+    def gaps(self) -> Iterator[Range]:
+        """Where messages in missing files began, and their sizes. Beside a tier, they need not be lost."""
+        runs = self._by_mark.get(Mark.GAP, ()) if self._has_tier else ()
+        return ((run["first_offset"], run["bytes"]) for run in runs)
 
     def _claimed(self, mark: Mark) -> Iterator[Row]:
         """What entries or groups name and nothing else has."""
@@ -284,7 +321,7 @@ class _Queue:
 
     def _row(self, mark: Mark, run: Run) -> Row:
         times = run["first_time"], run["last_time"]
-        if mark > Mark.CHECKSUM and run["first"] >= 0:
+        if mark > Mark.CHECKSUM and run["first_time"] < 0 <= run["first"]:
             (before, _), (after, _) = self._around(run["first"], run["stop"])
             times = before, -1 if after == _FURTHEST else after
         return _row(mark, run, self._place, times)

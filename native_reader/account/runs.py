@@ -87,6 +87,10 @@ class Runs:
         sums = (pc.sum(batch.filter(pc.equal(batch["mark"], int(mark)))["bytes"]).as_py() for batch in self._batches)
         return sum(filter(None, sums))
 
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add runs of another part."""
+        self._batches.append(batch)
+
     def batch(self) -> pa.RecordBatch | None:
         """All runs; None if there are none."""
         if self._single:

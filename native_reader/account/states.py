@@ -59,6 +59,15 @@ class Mark(IntEnum):
     GROUP_OFFSET = auto()
     CHECKPOINT = auto()
     UNREAD = auto()
+    # What a tier has
+    TIERED = auto()
+    ONLY_TIERED = auto()
+    TIER_NO_ENTRY = auto()
+    TIER_DOUBT = auto()
+    TIER_DAMAGE = auto()
+    TIER_FILE = auto()
+    TIER_EXPIRED = auto()
+    TIER_BYTES = auto()
     # For the account itself: an entry that names bytes of whole records
     WRONG_ENTRY = auto()
 
@@ -98,6 +107,14 @@ STATE_OF = {
     Mark.GROUP_OFFSET: AT_LEAST,
     Mark.CHECKPOINT: AT_LEAST,
     Mark.UNREAD: NOT_READ,
+    Mark.TIERED: SERVED,
+    Mark.ONLY_TIERED: UNREACHABLE,
+    Mark.TIER_NO_ENTRY: UNREACHABLE,
+    Mark.TIER_DOUBT: DOUBTFUL,
+    Mark.TIER_DAMAGE: LOST,
+    Mark.TIER_FILE: LOST,
+    Mark.TIER_EXPIRED: EXPIRED,
+    Mark.TIER_BYTES: AT_LEAST,
 }
 
 

@@ -23,6 +23,10 @@ _EMPTY = 2**62
 """Store times of an empty segment are above it."""
 
 
+Sizes = dict[tuple[str, int], dict[int, int]]
+"""By queue, where files begin, and their sizes."""
+
+
 class TieredQueue(NamedTuple):
     """The queue offsets of one queue in the tier. A batch of several messages stands several times in it, at one offset."""
 
@@ -69,6 +73,16 @@ def tier_of(store: str, config: str | None, conf: str | None = None) -> Tier | N
     return _of_files(store, tier_path(store, conf)) or _of_settings(store, conf)
 
 
+def sizes_of(config: str | None) -> tuple[Sizes, Sizes]:
+    """What the metadata counts: the files of the entries of each queue, and those of its records."""
+    for _, content in versions(config, METADATA):
+        if isinstance(content, dict):
+            entries, records = (_segments(content.get(f"{kind}FileSegmentTable")) for kind in ("consumeQueue", "commitLog"))
+            if entries and records is not None:
+                return _sizes_in(entries), _sizes_in(records)
+    return {}, {}
+
+
 def _of_metadata(uri: str, content: Any) -> Tier:
     if not isinstance(content, dict):
         return Tier(uri, "tier by damaged metadata")
@@ -99,6 +113,14 @@ def _segments(table: Any) -> list[_Segment] | None:
         ]
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _sizes_in(segments: list[_Segment]) -> Sizes:
+    found: Sizes = {}
+    for queue, base, size, _ in segments:
+        if size:
+            found.setdefault(queue, {})[base] = size
+    return found
 
 
 def _queue_in(name: str) -> tuple[str, int]:

@@ -25,8 +25,9 @@ KEY_COLUMNS = ("key", "answer", "topic", "queue_id", "queue_offset", "physical_o
 RECORD_COLUMNS = ("topic", "queue_id", "queue_offset", "physical_offset", "store_timestamp", "keys", "uniq_key")
 _MOST_EACH = 100
 """How many messages are listed for one key."""
-_OF_RECORDS = sorted({why(mark) for mark in Mark if mark <= Mark.CHECKSUM})
+_OF_RECORDS = sorted({why(mark) for mark in Mark if mark <= Mark.CHECKSUM or Mark.TIERED <= mark <= Mark.TIER_DAMAGE})
 _TOLD = (LOST, DOUBTFUL, UNREACHABLE)
+_FURTHEST = 2**63 - 1
 _BOUNDS = ("first_queue_offset", "last_queue_offset", "first_offset", "last_offset")
 
 
@@ -39,7 +40,8 @@ class States:
         self._rows: dict[Place, tuple[Numbers, ...]] = {}
         for batch in rows.combine_chunks().to_batches():
             for place, of_place in groups_of(batch):
-                columns = [batch[name].fill_null(-1).to_numpy(zero_copy_only=False)[of_place] for name in _BOUNDS]
+                ends = zip(_BOUNDS, (-1, -1, -1, _FURTHEST), strict=True)  # a record of a tier has a place in another log
+                columns = [batch[name].fill_null(end).to_numpy(zero_copy_only=False)[of_place] for name, end in ends]
                 states = pc.index_in(batch["state"], array(_TOLD)).to_numpy(zero_copy_only=False)[of_place]
                 order = np.argsort(columns[0], kind="stable")
                 self._rows[place] = tuple(each.astype(np.int64)[order] for each in (*columns, states))

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -92,17 +93,24 @@ class Lost:
 
 
 def write_lost(
-    files: StoreFiles, path: LocalPath, asked: Asked, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None
+    files: StoreFiles,
+    path: LocalPath,
+    asked: Asked,
+    *,
+    jobs: int = 1,
+    progress: Watch = False,
+    max_read_rate: int | str | None = None,
+    tier: Mapping[str, Any] = MappingProxyType({}),
 ) -> Lost:
-    """Write what each topic lost to the folder `path`. `Store.lost` says more."""
+    """Write what each topic lost to the folder `path`. `Store.lost` says more. `tier`: the options that read the tier, too."""
     files, folder = past_failures(files), Target(path, (files,))
     reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
     try:
         with folder:
             if others := folder.other_names():
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
-            look = _Look(files, reading, {"jobs": jobs, "progress": progress})
-            account = Account.of(look.table("account"))
+            look = _Look(files, reading, {"jobs": jobs, "progress": progress}, tier)
+            account = look.account()
             keys = None if asked.keys is None else AskedKeys(asked.keys, account)
             evidence = look.evidence(account, keys, _ReadLog(look))
             topics = _topics(account, evidence, asked)
@@ -125,10 +133,12 @@ class _Look:
     files: StoreFiles
     reading: Mapping[str, Any]
     running: Mapping[str, Any]
+    tier: Mapping[str, Any] = field(default_factory=dict)
 
-    def table(self, name: str) -> Iterator[pa.RecordBatch]:
-        """All rows of a table, with progress."""
-        return TableScan(TABLES[name], (self.files,), MessageOptions(**self.reading)).to_batches(**self.running)
+    def account(self) -> Account:
+        """In which state each message is; with progress."""
+        table = TableScan(TABLES["account"], (self.files,), MessageOptions(**self.reading, **self.tier))
+        return Account.of(table.to_batches(**self.running))
 
     def columns(self, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """These columns of a small table."""
@@ -172,13 +182,15 @@ class _ReadLog:
 
     def records(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         named, reading = under_right_names(self._look.files), self._look.reading
-        options = MessageOptions(columns=columns, access="scan", ignore_missing_files=True, **LENIENT, **reading)
+        options = MessageOptions(columns=columns, access="scan", ignore_missing_files=True, **LENIENT, **reading, **self._look.tier)
         self._run = Scan((named.files,), options).run(**self._look.running)
         return iter(self._run)
 
     def lost(self) -> list[tuple[int, int]]:
         assert self._run is not None
-        return lost_ranges(self._run.report.damage, self._run.lost)
+        segments = {segment.uri for segment in self._look.files.segments}  # not those of a tier
+        damage = (each for each in self._run.report.damage if each.segment in segments)
+        return lost_ranges(damage, (each for each in self._run.lost if each.store == self._look.files.uri))
 
 
 class _RescuedLog:

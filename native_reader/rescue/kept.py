@@ -20,6 +20,7 @@ from native_reader.storage.unchanged import state_of
 from native_reader.tables.findings import VerifyPart
 from native_reader.tables.table import Table
 from native_reader.verify.sides import QueueNumbering
+from native_reader.verify.tier import TierPart
 
 FOLDER = "checked"
 _DIGITS = 16
@@ -43,6 +44,9 @@ class KeptParts:
         read = table.batches
 
         def batches(part: VerifyPart, projection: Projection) -> Iterator[pa.RecordBatch]:
+            if isinstance(part, TierPart):  # its files can be elsewhere: nothing tells whether they changed
+                yield from read(part, projection)
+                return
             name = f"{self._state}-{_digest_of(part)}"
             kept = self._kept(name)
             if kept is None:

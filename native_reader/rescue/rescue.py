@@ -142,7 +142,11 @@ def _rescue(
     doubtful = _export_doubtful(folder, named.files, exported, {**lenient, **reading, "verify_crc": False}, running)
     tiered = _export_tiered(folder, named.files, {**lenient, **reading}, running)
     checked, accounts = FirstFindings(MOST), list[Account]()
-    check = _table(files, "findings", reading).of_table(kept.of(with_account(accounts.append)))
+    of_check = reading
+    if tiered is not None:
+        of_check = {**reading, "tiered": True}
+        diagnosis.tier_is_read()
+    check = _table(files, "findings", of_check).of_table(kept.of(with_account(accounts.append)))
     folder.write_text(FINDINGS, _finding_lines(check.to_batches(**running), checked))
     account = accounts[0] if accounts else None
     folder.write_text(ACCOUNT, _json_lines([] if account is None else account.table.to_batches(_ROWS)))

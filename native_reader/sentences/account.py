@@ -6,6 +6,10 @@ ACCOUNT = {
     # How many messages are in a state
     "account empty": ("no message", "没有消息"),
     "account served": ("{count:,} served", "{count:,} 条可正常消费"),
+    "account tiered": (
+        "{count:,} served, {tiered:,} of them from tiered storage",
+        "{count:,} 条可正常消费（其中 {tiered:,} 条来自多级存储）",
+    ),
     "account some served": ("none served", "没有可正常消费的消息"),
     "account deleted": ("{count:,} of deleted topics", "{count:,} 条属于已删除的 topic"),
     "account expired": ("{count:,} expired", "{count:,} 条已过期"),
@@ -61,4 +65,21 @@ ACCOUNT = {
     "because group offset": ("a consumer group is beyond the end of the queue", "消费组的位点超出队列末尾"),
     "because checkpoint": ("the checkpoint is later than the last record", "checkpoint 晚于最后一条记录"),
     "because unread": ("the file was not read", "文件未读取"),
+    "because tiered": ("tiered storage has it, and the log has no more", "多级存储中有此消息，日志中已没有"),
+    "because only tiered": (
+        "tiered storage has it whole, but only with tieredStorageLevel=FORCE does a broker not look for it in its log",
+        "多级存储中的此消息完好，但除非 tieredStorageLevel=FORCE，broker 会在日志中查找它",
+    ),
+    "because tier no entry": (
+        "tiered storage has it, and no entry of its queue there names it",
+        "多级存储中有此消息，但那里的队列没有指向它的条目",
+    ),
+    "because tier doubt": ("it is in tiered storage, and something there contradicts it", "此消息在多级存储中，但那里有内容与其矛盾"),
+    "because tier damage": (
+        "its queue in tiered storage has a place for it, and no whole record is there",
+        "多级存储的队列中有其位置，但那里没有完好的记录",
+    ),
+    "because tier file": ("the metadata of tiered storage counts it, in a missing file", "多级存储的元数据计入了此消息，但其文件缺失"),
+    "because tier expired": ("it is in tiered storage, before the begin of its queue there", "此消息在多级存储中，位于那里的队列开头之前"),
+    "because tier bytes": ("bytes of tiered storage without a record", "多级存储中没有记录的字节"),
 }

@@ -105,11 +105,32 @@ CODES = {
             "如果 broker 正在运行，请重新复制存储，先复制消费队列；否则在从节点上查找这些消息",
         ),
     ),
+    "tier-damage": (
+        ("bytes of tiered storage that are no whole records", "多级存储中不是完好记录的字节"),
+        (
+            "what the log has too is served from there; look for the rest on a slave or in a backup",
+            "日志中仍有的消息不受影响；其余消息请在从节点或备份中查找",
+        ),
+    ),
+    "tier-entry": (
+        ("a queue in tiered storage and its records there do not agree", "多级存储中的队列与那里的记录不一致"),
+        (
+            f"read with {option_name('tiered=True')} what consumers do not get, and keep the files of the tier",
+            f"用 {option_name('tiered=True')} 读取消费者无法收到的消息，并保留多级存储的文件",
+        ),
+    ),
+    "tier-missing": (
+        ("a file of tiered storage, or the end of one, is missing", "多级存储的文件缺失或被截短"),
+        ("look for the file, or for a newer copy of the tier", "查找该文件，或更新的多级存储副本"),
+    ),
     "part-not-read": (
         ("a part of the store with messages that are not read", "存储中有一部分消息未被读取"),
         (
-            "read it with the broker, or with a tool for it, before anything is called complete",
-            "在认定数据完整之前，用 broker 或相应的工具读取该部分",
+            (
+                f"before anything is called complete, read it: a tier on a disk with {option_name('tiered=True')}, other parts with the "
+                "broker or with a tool for them"
+            ),
+            f"在认定数据完整之前先读取该部分：磁盘上的多级存储用 {option_name('tiered=True')}，其他部分用 broker 或相应的工具",
         ),
     ),
     "copy-not-read": (

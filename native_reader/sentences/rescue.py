@@ -30,8 +30,8 @@ RESCUE = {
     ),
     "result tiered": ("Tiered storage:", "多级存储："),
     "page tiered": (
-        "{messages:,} {messages:message|messages} that only tiered storage has, in `tiered/`. The check of the store leaves it out.",
-        "仅存在于多级存储中的 {messages:,} 条消息，保存在 `tiered/` 中。对存储的检查不包括多级存储。",
+        "{messages:,} {messages:message|messages} that only tiered storage has, in `tiered/`.",
+        "仅存在于多级存储中的 {messages:,} 条消息，保存在 `tiered/` 中。",
     ),
     "tier damaged": (
         "tiered storage too: `tiered/_damage.jsonl` names each range.",

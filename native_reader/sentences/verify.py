@@ -46,6 +46,15 @@ VERIFY = {
     "no file has": ("no file has offsets {start:,} to {stop:,}", "没有文件包含偏移量 {start:,} 至 {stop:,}"),
     "old records": ("{bytes:,} bytes of old records follow the end of the log", "日志末尾之后有 {bytes:,} 字节的旧记录"),
     "entry of queue": ("entry {number:,} of queue {queue} of '{topic}': {why}", "'{topic}' 的队列 {queue} 的第 {number:,} 个条目：{why}"),
+    "tier without entry": (
+        "no entry names records from queue offset {first:,} on",
+        "从队列位点 {first:,} 起的记录没有条目指向",
+    ),
+    "tier entry empty": ("it is not written", "没有写入"),
+    "tier file missing": (
+        "bytes {start:,} to {stop:,} of {files} are in no file",
+        "{files} 的第 {start:,} 至 {stop:,} 字节不在任何文件中",
+    ),
     "no record there": ("no record begins there", "该处没有记录开始"),
     "record of other queue": ("the record there belongs to queue {queue} of '{topic}'", "该处的记录属于 '{topic}' 的队列 {queue}"),
     "named twice": ("another entry of the queue names the same record", "该队列的另一个条目指向同一条记录"),

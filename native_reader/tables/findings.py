@@ -12,8 +12,8 @@ from typing import NamedTuple, assert_never
 import pyarrow as pa
 
 from native_reader.account.runs import Runs
-from native_reader.broker.tier import tier_of
-from native_reader.broker.unread import unread_parts
+from native_reader.broker.tier import TieredQueue, tier_of
+from native_reader.broker.unread import TIERED, unread_parts
 from native_reader.columns.projection import Projection
 from native_reader.log.dledger import dledger_segments
 from native_reader.log.misnamed import under_right_names
@@ -35,6 +35,7 @@ from native_reader.verify.queue_files import QueuePart, check_queues, has_other_
 from native_reader.verify.removed import begins_of, most_blank, ran_too_short
 from native_reader.verify.sides import QueueNumbering
 from native_reader.verify.store import StorePart, check_store
+from native_reader.verify.tier import TierPart, check_tier, parts_of_tier
 
 
 def parts_of_check(request: TableRequest) -> list[VerifyPart]:
@@ -57,6 +58,8 @@ def checked(part: VerifyPart, projection: Projection, runs: Runs) -> Findings:
             check_queues(part, findings, runs)
         case IndexPart():
             check_file(part.file, part.sides, findings, newest=part.newest)
+        case TierPart():
+            check_tier(part, projection, findings, runs)
         case _:
             assert_never(part)
     return findings
@@ -68,7 +71,12 @@ def _batches(part: VerifyPart, projection: Projection) -> Iterator[pa.RecordBatc
 
 
 FINDINGS = Table(
-    "findings", COLUMNS, parts_of_check, batches=_batches, options=("max_hash_slot_num", "time_skew_tolerance"), merged=by_topic
+    "findings",
+    COLUMNS,
+    parts_of_check,
+    batches=_batches,
+    options=("max_hash_slot_num", "time_skew_tolerance", "tiered", "tiered_store_file_path"),
+    merged=by_topic,
 )
 
 
@@ -88,7 +96,7 @@ class IndexPart(NamedTuple):
         return self.file.size
 
 
-VerifyPart = StorePart | LogPart | QueuePart | IndexPart
+VerifyPart = StorePart | LogPart | QueuePart | IndexPart | TierPart
 
 
 def plan_parts(
@@ -120,7 +128,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
         unread[0] if unread else None,
         has_queues,
         blanks,
-        tuple(unread_parts(store)),
+        tuple(each for each in unread_parts(store) if each.what != TIERED or not planning.tiered),
         removed,
         dledger_segments(store),
     )
@@ -129,14 +137,17 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
         after = segments[number + 1] if number + 1 < len(segments) and segment.end < read.end else None
         yield LogPart(sides, queues, split, segment.base >= begins, segment.base < read.end <= segment.end, after, segment.uri in misnamed)
     topics = tuple(topics_in(sides.directories, light=True))
-    is_other, tier = has_other_settings(topics, store.config), tier_of(store.uri, store.config)
-    tiered = {} if tier is None or tier.queues is None else tier.queues
+    is_other, of_tier = has_other_settings(topics, store.config), parts_of_tier(store, sides, planning) if planning.tiered else []
+    tiered: Mapping[tuple[str, int], TieredQueue] = {each.name: own for each in of_tier if (own := each.tiered()) is not None}
+    if not planning.tiered and (tier := tier_of(store.uri, store.config)) is not None:
+        tiered = tier.queues or {}
     for first in range(0, len(topics), _TOPICS_AT_ONCE):
         ranges = tuple((gap.start, gap.stop, gap.back is not None) for gap in gaps)
         some = topics[first : first + _TOPICS_AT_ONCE]
         names = {topic.name for topic in some}
-        own = {queue: each for queue, each in tiered.items() if queue[0] in names}
-        yield QueuePart(sides, some, ranges, is_removed, is_other, own)
+        of_topics = {queue: each for queue, each in tiered.items() if queue[0] in names}
+        yield QueuePart(sides, some, ranges, is_removed, is_other, of_topics, planning.tiered)
+    yield from of_tier
     files = index_files(store.index, planning.max_hash_slot_num)
     for file in files:
         yield IndexPart(sides, file, file is files[-1])

@@ -33,6 +33,10 @@ CODES = {
     "dledger-index": WARNING,
     "time-goes-back": WARNING,
     "time-of-first": WARNING,
+    # The tier
+    "tier-damage": ERROR,
+    "tier-entry": ERROR,
+    "tier-missing": ERROR,
     # Records and their queues
     "record-without-entry": ERROR,
     "record-of-deleted-topic": NOTE,

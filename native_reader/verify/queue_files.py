@@ -41,6 +41,8 @@ class QueuePart(NamedTuple):
     """Whether the settings have none of the store's topics."""
     tier: Mapping[tuple[str, int], TieredQueue] | None = None
     """What tiered storage has of these queues: it has not expired."""
+    is_tier_read: bool = False
+    """Whether another part of the check reads the tier: the account then decides between both."""
 
     def is_in_tier(self, queue: Queue, numbers: Numbers) -> Mask:
         """Which of these queue offsets it has."""
@@ -132,7 +134,8 @@ class _Outside:
             return
         found = _named(numbers, entries, is_batch=self._queue.batch)
         is_before, is_after = offsets < sides.begin, offsets >= sides.end
-        is_gone = is_before & ~self._part.is_in_tier(self._queue, found.numbers)  # the tier as a whole is not read
+        # A tier that is not read is one part of the account, as a whole.
+        is_gone = is_before if self._part.is_tier_read else is_before & ~self._part.is_in_tier(self._queue, found.numbers)
         self._claim(Mark.REMOVED if self._part.is_removed else Mark.BEFORE_BEGIN, is_gone, found)
         for start, stop, is_there in self._part.gaps:
             is_inside = (offsets >= start) & (offsets < stop) & ~is_after

@@ -32,6 +32,8 @@ Examples:
 _RESCUE = "rescue {} FOLDER"
 _REPAIR = "repair {} NEW --dry-run"
 _COLLECTED_AFTER = 200_000
+_OF_CHECK = ("tiered", "tiered_store_file_path")
+"""Options of a check of the whole store."""
 _NEXT = ("verify {}", "stat {} --by topic", "find {} --key KEY")
 
 
@@ -42,6 +44,8 @@ _NEXT = ("verify {}", "stat {} --by topic", "find {} --key KEY")
 def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: bool, for_version: str | None) -> int:
     from native_reader.text import quoted, with_paths
 
+    if not full and (names := [name for name in asked.options if name in _OF_CHECK]):
+        raise click.UsageError(f"--option {names[0]} is for --full, which reads the store.", click.get_current_context())
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
@@ -110,7 +114,8 @@ def _diagnosis(asked: Asked, one: Store, of_broker: Mapping[str, Any], language:
     others: list[str] = []
     with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: text_in(record, language)):
         with _rarely_collected():
-            found = one.diagnose(**of_broker, progress=bar("queues", "segments"), **asked.values())
+            values = {name: value for name, value in asked.values().items() if name not in _OF_CHECK}
+            found = one.diagnose(**of_broker, progress=bar("queues", "segments"), **values)
         clear()
     known = {said.text(language) for said in found.losses}
     found.losses[:0] = [verbatim(text) for text in losses if text not in known]

@@ -54,14 +54,14 @@ def lost(asked: Asked, output: str, keys_file: str | None, owners_file: str | No
 
     asked.check_paths()
     values = asked.values()
-    rate = values.pop("max_read_rate", None)
+    of_read = {name: values.pop(name) for name in ("max_read_rate", "tiered", "tiered_store_file_path") if name in values}
     if values:
         raise click.UsageError(f"This command takes no other options: --option {next(iter(values))}.", click.get_current_context())
     keys = None if keys_file is None else _keys_in(keys_file)
     owners = None if owners_file is None else _owners_in(owners_file)
     with warnings_in(lang):
-        how = {"jobs": asked.jobs, "progress": bar("checking", "reading"), "max_read_rate": rate}
-        done = asked.open().lost(output, keys=keys, owners=owners, **how)
+        how = {"jobs": asked.jobs, "progress": bar("checking", "reading")}
+        done = asked.open().lost(output, keys=keys, owners=owners, **how, **of_read)
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))

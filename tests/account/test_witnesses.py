@@ -258,10 +258,11 @@ def test_a_queue_whose_last_messages_are_in_bytes_that_nothing_explains() -> Non
 
 
 def test_each_mark_has_a_case() -> None:
-    """But those of whole stores, of files that cannot be read, and of the ends of logs: they have tests of their own."""
+    """But those of whole stores, of files that cannot be read, of the ends of logs, and of tiers: they have tests of their own."""
     tested = {reason for _, found in CASES.values() for _, reason in found}
     tested |= {"other keys", "properties", "packed", "foreign", "hole", "bytes"}
     tested |= {"before begin", "after end"}
     elsewhere = {Mark.NOT_DISPATCHED, Mark.IN_NO_QUEUE, Mark.EARLIER_TOPIC, Mark.DELETED_TOPIC}
     elsewhere |= {Mark.UNREAD, Mark.UNREAD_RECORD, Mark.QUEUE_NOT_READ, Mark.LAST_BYTES, Mark.GAP_BYTES}
+    elsewhere |= {mark for mark in Mark if Mark.TIERED <= mark <= Mark.TIER_BYTES}
     assert {why(mark) for mark in STATE_OF} == tested | {why(mark) for mark in elsewhere}

@@ -235,8 +235,13 @@ def test_a_rescue_saves_what_only_the_tier_has(expired: Path, tmp_path: Path) ->
     assert done.tiered is not None
     assert (done.tiered.rows, done.exported.rows) == (len(tiered), len(rows_in(expired, tiered=False)))
     assert done.account is not None
-    assert not done.is_whole
-    assert "in `tiered/`" in (tmp_path / "out/rescue.md").read_text()
+    assert "not read" not in done.account.messages
+    page = (tmp_path / "out/rescue.md").read_text()
+    assert "in `tiered/`" in page
+    whys = [row["why"] for row in done.account.table.to_pylist() for _ in range(row["messages"])]
+    assert whys.count("tiered") + whys.count("tier damage") == len(tiered)  # a flag for compression is wrong in one
+    assert f"{whys.count('tiered'):,} of them from tiered storage" in page
+    assert "not read" not in page.replace("has not read", "")
     queues = {(row["topic"], row["queue_id"]) for row in tiered}
     gone = [row for row in done.account.table.to_pylist() if row["state"] == "expired" and (row["topic"], row["queue_id"]) in queues]
     assert gone == []

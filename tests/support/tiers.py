@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import native_reader as nr
+from native_reader.layout.queue_entry import java_hash
 from support.golden import FOLDER
 
 TIERED_STORE = FOLDER.parent / "otherlogs" / "v5-tiered2.tar.xz"
 KEY = ("topic", "queue_id", "queue_offset")
 OF_TIER = "kind NOT IN ('prepared', 'rollback')"
-COLUMNS = (*KEY, "physical_offset", "record_size", "segment")
+COLUMNS = (*KEY, "physical_offset", "record_size", "segment", "tags", "inner_index")
 
 
 def name_of(base: int) -> str:
@@ -36,7 +37,8 @@ def add_tier(store: Path, folder: Path, most: int = 5_000) -> None:
                 base = place
                 logs[base] = bytearray()
             logs[base] += record[:28] + place.to_bytes(8) + record[36:]
-            entries += place.to_bytes(8) + size.to_bytes(4) + bytes(8)
+            tag = 0 if row["inner_index"] is not None else java_hash(row["tags"] or "")
+            entries += place.to_bytes(8) + size.to_bytes(4) + tag.to_bytes(8, signed=True)
             place += size
         below = folder / "212d6b50_DefaultCluster" / "broker-a" / topic / str(queue_id)
         (below / "COMMIT_LOG").mkdir(parents=True)
