@@ -14,7 +14,7 @@ from native_reader.columns.chunk import WITH_PLACE_IDS, Chunk
 from native_reader.columns.schema import COLUMNS
 from native_reader.columns.spec import DECOMPRESSED, TIMESTAMP, ColumnSource
 from native_reader.predicate.patterns import fits, match_java, match_like
-from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
+from native_reader.predicate.tree import And, ArrayContains, ArraysOverlap, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
 
 _OPERATORS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     "=": pc.equal,
@@ -137,7 +137,10 @@ def _compared(predicate: Predicate, of: Values) -> pa.Array:
                 lambda text: fits(text, pattern, java=True, whole=whole),
             )
         case ArrayContains(column, value):
-            return _contains(of(column), value)
+            return _contains(of(column), lambda words: pc.equal(words, pa.scalar(value, pa.string())))
+        case ArraysOverlap(column, allowed):
+            known = pa.array(allowed, pa.string())
+            return _contains(of(column), lambda words: pc.is_in(words, known))
     raise TypeError(f"unknown predicate: {type(predicate).__name__}")
 
 
@@ -171,8 +174,8 @@ def _matched(column: Column, of: Values, match: Callable[[pa.Array], pa.Array], 
     return match(texts).take(encoded.indices)
 
 
-def _contains(lists: pa.Array, value: str) -> pa.Array:
-    hits = pc.equal(lists.flatten(), pa.scalar(value, pa.string())).to_numpy(zero_copy_only=False)
+def _contains(lists: pa.Array, is_it: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    hits = is_it(lists.flatten()).to_numpy(zero_copy_only=False)
     contains = np.zeros(len(lists), np.bool_)
     contains[pc.list_parent_indices(lists).to_numpy()[hits]] = True
     return pa.array(contains, mask=lists.is_null().to_numpy(zero_copy_only=False))

@@ -16,6 +16,7 @@ from native_reader.plan.plan import Wanted
 from native_reader.predicate.tree import (
     And,
     ArrayContains,
+    ArraysOverlap,
     Column,
     Compare,
     In,
@@ -89,6 +90,8 @@ def truth(predicate: Predicate, row: Row) -> bool | None:
             return bool((re.fullmatch if whole else re.search)(java_pattern(pattern), value))
         case ArrayContains(_, other):
             return other in value
+        case ArraysOverlap(_, others):
+            return bool(set(others) & set(value))
     raise TypeError(predicate)
 
 
@@ -132,7 +135,9 @@ def leaves(draw: st.DrawFn, rows: list[Row]) -> Predicate:
         return IsNull(draw(st.sampled_from([*map(Column, COLUMNS), *(Column("properties", key) for key in KEYS_OF_PROPERTIES)])))
     if family == "keys":
         known = [key for row in rows for key in row["keys"] or ()]
-        return ArrayContains(Column("keys"), draw(st.sampled_from([*known, "", "k1", "no"])))
+        key = st.sampled_from([*known, "", "k1", "no"])
+        many = st.lists(key, min_size=2, max_size=6).map(lambda some: ArraysOverlap(Column("keys"), tuple(some)))
+        return draw(st.one_of(key.map(lambda one: ArrayContains(Column("keys"), one)), many))
     if family == "property":
         column = Column("properties", draw(st.sampled_from(KEYS_OF_PROPERTIES)))
     else:
