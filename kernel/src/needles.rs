@@ -26,6 +26,7 @@ enum Texts {
 /// The last bytes of many texts, all of one width.
 struct Endings {
     width: usize,
+    mask: u64,
     known: HashSet<u64>,
     bits: Vec<u64>,
     shift: u32,
@@ -43,10 +44,9 @@ impl Needles {
         if place.packed && (is_batch || !self.bodies.is_empty()) {
             return true;
         }
-        let of = |(begin, end)| bytes.get(begin..end).unwrap_or_default();
-        self.properties.are_in(of(place.properties_range()))
-            || (is_batch && self.properties.are_in(of(place.body_range())))
-            || self.bodies.are_in(of(place.body_range()))
+        self.properties.are_in(bytes, place.properties_range())
+            || (is_batch && self.properties.are_in(bytes, place.body_range()))
+            || self.bodies.are_in(bytes, place.body_range())
             || self.offsets.binary_search(&place.physical_offset).is_ok()
     }
 }
@@ -64,11 +64,11 @@ impl Texts {
         matches!(self, Texts::Each(finders) if finders.is_empty())
     }
 
-    /// Whether one of them may be in these bytes.
-    fn are_in(&self, bytes: &[u8]) -> bool {
+    /// Whether one of them may be in that range of the bytes.
+    fn are_in(&self, bytes: &[u8], (begin, end): (usize, usize)) -> bool {
         match self {
-            Texts::Each(finders) => finders.iter().any(|finder| finder.find(bytes).is_some()),
-            Texts::Many(endings) => endings.are_in(bytes),
+            Texts::Each(finders) => finders.iter().any(|finder| finder.find(bytes.get(begin..end).unwrap_or_default()).is_some()),
+            Texts::Many(endings) => endings.are_in(bytes, (begin, end)),
         }
     }
 }
@@ -76,9 +76,10 @@ impl Texts {
 impl Endings {
     fn new(texts: &[Vec<u8>]) -> Endings {
         let width = texts.iter().map(Vec::len).min().unwrap_or(0).min(WIDEST);
-        let known: HashSet<u64> = texts.iter().map(|text| word(text, text.len() - width) & mask(width)).collect();
+        let mask = u64::MAX.checked_shr((64 - 8 * width) as u32).unwrap_or(0);
+        let known: HashSet<u64> = texts.iter().map(|text| word(text, text.len() - width) & mask).collect();
         let size = (BITS_FOR_ONE * known.len()).next_power_of_two().clamp(BITS_FOR_ONE, MOST_BITS);
-        let mut made = Endings { width, known: HashSet::new(), bits: vec![0; size / 64], shift: u64::BITS - size.trailing_zeros() };
+        let mut made = Endings { width, mask, known: HashSet::new(), bits: vec![0; size / 64], shift: u64::BITS - size.trailing_zeros() };
         for &ending in &known {
             let bit = made.bit_of(ending);
             if let Some(group) = made.bits.get_mut(bit / 64) {
@@ -88,23 +89,26 @@ impl Endings {
         Endings { known, ..made }
     }
 
-    fn are_in(&self, bytes: &[u8]) -> bool {
-        let mask = mask(self.width);
-        (0..(bytes.len() + 1).saturating_sub(self.width)).any(|at| {
-            let ending = word(bytes, at) & mask;
-            let bit = self.bit_of(ending);
-            self.bits.get(bit / 64).is_some_and(|group| group >> (bit % 64) & 1 != 0) && self.known.contains(&ending)
-        })
+    fn are_in(&self, bytes: &[u8], (begin, end): (usize, usize)) -> bool {
+        let stop = (end + 1).saturating_sub(self.width).max(begin);
+        // After most ranges, there is more of the buffer: words are then read without a look at its end.
+        match bytes.get(begin..stop + WIDEST - 1) {
+            Some(all) => all.windows(WIDEST).any(|window| self.may_have(word(window, 0))),
+            None => (begin..stop).any(|at| self.may_have(word(bytes, at))),
+        }
+    }
+
+    #[inline(always)]
+    fn may_have(&self, word: u64) -> bool {
+        let ending = word & self.mask;
+        let bit = self.bit_of(ending);
+        self.bits.get(bit / 64).is_some_and(|group| group >> (bit % 64) & 1 != 0) && self.known.contains(&ending)
     }
 
     #[inline(always)]
     fn bit_of(&self, ending: u64) -> usize {
         (ending.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
-}
-
-fn mask(width: usize) -> u64 {
-    u64::MAX.checked_shr((64 - 8 * width) as u32).unwrap_or(0)
 }
 
 /// Eight bytes as a number; bytes after the end are zeros.
@@ -122,7 +126,11 @@ mod tests {
     use super::*;
 
     fn are_in(texts: &[&str], bytes: &str) -> bool {
-        Texts::new(&texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>()).are_in(bytes.as_bytes())
+        let texts = Texts::new(&texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>());
+        let padded = format!("..{bytes}........");
+        let found = [(bytes, 0), (&padded, 2)].map(|(all, begin)| texts.are_in(all.as_bytes(), (begin, begin + bytes.len())));
+        assert_eq!(found[0], found[1], "what follows does not count");
+        found[0]
     }
 
     #[test]

@@ -144,11 +144,11 @@ def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int
     if not topics:
         return AccessPath(why=_why_none(store))
     facts = {"store": exactly(store.uri)}
+    if access == AUTO and _is_searched(store, predicate, {**facts, "topic": NoneOf(tuple(topic.name for topic in topics))}):
+        return AccessPath(why=SEARCHED)
     wanted = [topic for topic in topics if may_want(predicate, topic, facts)]
     if access == AUTO and not any(may_exclude(predicate, topic, facts) for topic in topics):
         return AccessPath(why="messages of every topic may match")
-    if access == AUTO and _is_searched(store, predicate, {**facts, "topic": NoneOf(tuple(topic.name for topic in topics))}):
-        return AccessPath(why=SEARCHED)
     if not wanted:
         none: dict[str, Any] = {"life": (0, 0), "touched": frozenset(), "topics": len(topics)}
         return AccessPath(access, "no matching topic has a consume queue", _CLAIMS_SHARE, **none)
