@@ -20,6 +20,7 @@ from native_reader.predicate.tree import (
     ArrayContains,
     Column,
     Compare,
+    Contains,
     In,
     Not,
     Or,
@@ -76,6 +77,9 @@ def _of_clients(values: Mapping[str, Any]) -> Iterator[Predicate]:
         yield _one_of("tags", values["tags"])
     if values["keys"] is not None:
         yield any_of(ArrayContains(Column("keys"), key) for key in values["keys"])
+    if values["text"] is not None:
+        text = values["text"]
+        yield Or((Contains(Column("body"), text.encode()), Contains(Column("properties"), text)))
     if values["msg_id"] is not None:
         name = values["msg_id"].strip()
         # Java clients write upper case, others lower case. An index finds only the exact text, so try each.

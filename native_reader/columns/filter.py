@@ -14,7 +14,21 @@ from native_reader.columns.chunk import WITH_PLACE_IDS, Chunk
 from native_reader.columns.schema import COLUMNS
 from native_reader.columns.spec import DECOMPRESSED, TIMESTAMP, ColumnSource
 from native_reader.predicate.patterns import fits, match_java, match_like
-from native_reader.predicate.tree import And, ArrayContains, ArraysOverlap, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
+from native_reader.predicate.tree import (
+    And,
+    ArrayContains,
+    ArraysOverlap,
+    Column,
+    Compare,
+    Contains,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+    RLike,
+)
 
 _OPERATORS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     "=": pc.equal,
@@ -138,6 +152,12 @@ def _compared(predicate: Predicate, of: Values) -> pa.Array:
             )
         case ArrayContains(column, value):
             return _contains(of(column), lambda words: pc.equal(words, pa.scalar(value, pa.string())))
+        case Contains(Column("properties", None) as column, value):
+            pairs = of(column)
+            values = pa.ListArray.from_arrays(pairs.offsets, pairs.items)
+            return _contains(values, lambda texts: pc.match_substring(texts, value))
+        case Contains(column, value):
+            return pc.match_substring(of(column), value)
         case ArraysOverlap(column, allowed):
             known = pa.array(allowed, pa.string())
             return _contains(of(column), lambda words: pc.is_in(words, known))

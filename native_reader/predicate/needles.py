@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from native_reader.predicate.patterns import literals_of_like
-from native_reader.predicate.tree import And, ArrayContains, ArraysOverlap, Compare, In, Leaf, Like, Or, Predicate
+from native_reader.predicate.tree import And, ArrayContains, ArraysOverlap, Compare, Contains, In, Leaf, Like, Or, Predicate
 
 _FROM_PROPERTIES = ("keys", "tags", "uniq_key", "properties", "real_topic", "lite_topic")
 _BODIES = ("body", "body_text", "stored_body")
@@ -61,7 +61,7 @@ def _work(needles: Needles) -> tuple[bool, int, int]:
 def _of_leaf(leaf: Leaf) -> Needles | None:
     name = leaf.column.name
     match leaf:
-        case ArrayContains(_, value) | Compare(_, "=", value):
+        case ArrayContains(_, value) | Compare(_, "=", value) | Contains(_, value):
             values: tuple[object, ...] = (value,)
         case In(_, values) | ArraysOverlap(_, values):
             pass
@@ -70,7 +70,7 @@ def _of_leaf(leaf: Leaf) -> Needles | None:
         case _:
             return None
     if name in ("msg_id", "offset_msg_id"):
-        return None if isinstance(leaf, Like) else _of_ids(name, values)
+        return None if isinstance(leaf, Like | Contains) else _of_ids(name, values)
     texts = _encoded(values)
     if texts is None:
         return None

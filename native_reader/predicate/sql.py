@@ -2,7 +2,7 @@
 
     condition   AND  OR  NOT  ( )  TRUE  FALSE
     comparison  =  ==  !=  <>  <  <=  >  >=  [NOT] IN  [NOT] BETWEEN  [NOT] LIKE [ESCAPE]  [NOT] RLIKE  IS [NOT] NULL
-                array_contains(keys, 'x')   arrays_overlap(keys, array('x', 'y'))
+                contains(body_text, 'x')    array_contains(keys, 'x')   arrays_overlap(keys, array('x', 'y'))
     operand     a column, properties['name']
     value       'text'  12  -12  12L  0.5  TRUE  X'CAFE'  TIMESTAMP '2026-01-31 12:00:00Z'
 
@@ -25,6 +25,7 @@ from native_reader.predicate.tree import (
     ArraysOverlap,
     Column,
     Compare,
+    Contains,
     In,
     IsNull,
     Like,
@@ -47,7 +48,8 @@ _EXAMPLES = {
     DECIMAL: "0.5",
 }
 _SUPPORTED = (
-    "Supported: = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains arrays_overlap AND OR NOT on columns and properties['name']. "
+    "Supported: = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL contains array_contains arrays_overlap AND OR NOT "
+    "on columns and properties['name']. "
     "Use df.filter for other conditions"
 )
 _UNDERSTOOD = ("this", "expression", "expressions", "low", "high", "negate")
@@ -157,6 +159,8 @@ class _Conversion:
                 return self._like(node.this, node.expression)
             case exp.Like():
                 return self._like(node, None)
+            case exp.Contains():
+                return self._has(node)
             case exp.RegexpLike():
                 return self._rlike(node)
             case exp.ArrayContains():
@@ -216,6 +220,13 @@ class _Conversion:
         if kind != TEXT:
             raise self._error(f"{column} is {kind}, not text", node)
         return column, self._text_of(node.expression)
+
+    def _has(self, node: Any) -> Predicate:
+        column, kind = self._column(node.this)
+        value, literal = self._literal(node.expression)
+        if kind not in (TEXT, BYTES) or literal != kind or not isinstance(value, str | bytes):
+            raise self._error(f"contains: {column} is {kind}, and {literal} is searched in it. Both must be text, or both bytes", node)
+        return Contains(column, value)
 
     def _words(self, words: Any, node: Any) -> Column:
         column, kind = self._column(words)

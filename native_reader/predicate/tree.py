@@ -122,6 +122,16 @@ class ArraysOverlap(Leaf):
 
 
 @dataclass(frozen=True, slots=True)
+class Contains(Leaf):
+    """`contains(column, value)`: the value is somewhere in the text or in the bytes; of `properties`, in the value of one of them."""
+
+    value: str | bytes
+
+    def __str__(self) -> str:
+        return f"contains({self.column}, {_shown(self.column, self.value)})"
+
+
+@dataclass(frozen=True, slots=True)
 class IsNull(Leaf):
     """`column IS NULL`."""
 

@@ -17,6 +17,7 @@ from native_reader.predicate.tree import (
     ArraysOverlap,
     Column,
     Compare,
+    Contains,
     In,
     IsNull,
     Leaf,
@@ -44,6 +45,8 @@ MEANINGS: list[tuple[str, Predicate]] = [
     ("topic NOT LIKE 'a%'", Not(Like(TOPIC, "a%"))),
     ("topic LIKE 'a!%\\\\%' ESCAPE '!'", Like(TOPIC, "a\\%\\\\%")),
     ("topic RLIKE '^a'", RLike(TOPIC, "^a")),
+    ("contains(topic, 'k')", Contains(TOPIC, "k")),
+    ("contains(body, X'00')", Contains(Column("body"), b"\0")),
     ("array_contains(keys, 'k')", ArrayContains(Column("keys"), "k")),
     ("arrays_overlap(keys, array('k', 'l'))", ArraysOverlap(Column("keys"), ("k", "l"))),
     ("array_contains(keys, 'k') OR array_contains(keys, 'l')", ArraysOverlap(Column("keys"), ("k", "l"))),
@@ -65,7 +68,8 @@ def test_valid_conditions(text: str, expected: Predicate) -> None:
 
 
 HOW = (
-    "Supported: = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains arrays_overlap AND OR NOT on columns and properties['name']. "
+    "Supported: = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL contains array_contains arrays_overlap AND OR NOT "
+    "on columns and properties['name']. "
     "Use df.filter for other conditions"
 )
 

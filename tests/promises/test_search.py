@@ -8,7 +8,7 @@ from support.stores import files_of, in_memory, log_of, message
 import native_reader as nr
 from native_reader.columns.schema import COLUMNS
 from native_reader.predicate.needles import needles_of
-from native_reader.predicate.tree import EVERYTHING, ArrayContains, ArraysOverlap, Column, Compare, In, Like, Or, Predicate
+from native_reader.predicate.tree import EVERYTHING, ArrayContains, ArraysOverlap, Column, Compare, Contains, In, Like, Or, Predicate
 from native_reader.testing import compression
 from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties
@@ -57,6 +57,8 @@ def searched() -> list[Predicate]:
     leaves += [In(column, many) for column in wanted if column != KEYS]
     for pattern in ("%order-17%", "order-17", "%-17_\n", "%order-17\\%%", "%r_er-17%", "%", "%the%order-17", "%nowhere%"):
         leaves += [Like(column, pattern) for column in wanted if column != KEYS]
+    leaves += [Contains(column, word) for column in (*wanted[1:], Column("properties")) for word in (WORD, "-17", f"the {WORD}")]
+    leaves += [Contains(BODY, WORD.encode()), Contains(BODY, b"\xff"), Contains(BODY, b""), Contains(Column("properties"), "")]
     return [*leaves, Compare(BODY, "=", f"the {WORD}".encode()), Or((ArrayContains(KEYS, "b"), Like(TEXT, "%order-17%")))]
 
 

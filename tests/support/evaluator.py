@@ -19,6 +19,7 @@ from native_reader.predicate.tree import (
     ArraysOverlap,
     Column,
     Compare,
+    Contains,
     In,
     IsNull,
     Like,
@@ -90,6 +91,10 @@ def truth(predicate: Predicate, row: Row) -> bool | None:
             return bool((re.fullmatch if whole else re.search)(java_pattern(pattern), value))
         case ArrayContains(_, other):
             return other in value
+        case Contains(Column("properties", None), other):
+            return any(other in each for each in value.values())
+        case Contains(_, other):
+            return other in value
         case ArraysOverlap(_, others):
             return bool(set(others) & set(value))
     raise TypeError(predicate)
@@ -145,13 +150,16 @@ def leaves(draw: st.DrawFn, rows: list[Row]) -> Predicate:
     known = [value for row in rows if (value := value_of(row, column)) is not None]
     other = {"integer": st.integers(-(2**63), 2**63 - 1), "bytes": st.binary(max_size=3)}.get(family, st.text(max_size=4))
     values = st.one_of(st.sampled_from(known), other) if known else other
-    shape = draw(st.sampled_from(["compare", "compare", "in", "many"] + ["like", "rlike"] * (family in ("text", "property"))))
+    shape = draw(st.sampled_from(["compare", "compare", "in", "many"] + ["like", "rlike", "contains"] * (family in ("text", "property"))))
     if shape == "compare":
         return Compare(column, draw(st.sampled_from(OPERATORS)), draw(values))
     if shape == "like":
         text = draw(st.sampled_from(known)) if known else ""
         pieces = draw(st.lists(st.one_of(PIECES, st.just(text), st.just(text[:1]), st.just(text[1:])), max_size=5))
         return Like(column, "".join(pieces))
+    if shape == "contains":
+        text = draw(st.sampled_from(known)) if known else ""
+        return draw(st.sampled_from([Contains(column, text[1:]), Contains(column, text[:3]), Contains(Column("properties"), text)]))
     if shape == "rlike":
         return RLike(column, draw(PATTERNS), draw(st.booleans()))
     chosen = draw(st.lists(values, max_size=4))
