@@ -187,8 +187,8 @@ def any_of(parts: Iterable[Predicate]) -> Predicate:
         match part:
             case ArrayContains(column, value):
                 words.setdefault(column, []).append(value)
-            case ArraysOverlap(column, values):
-                words.setdefault(column, []).extend(values)
+            case ArraysOverlap(column, several):
+                words.setdefault(column, []).extend(several)
             case _:
                 left.append(part)
     for column, values in words.items():

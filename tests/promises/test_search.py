@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from support.evaluator import Row, plain, read, truth
 from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
 from native_reader.columns.schema import COLUMNS
+from native_reader.kernel import COMPILED, NUMPY
 from native_reader.predicate.needles import needles_of
 from native_reader.predicate.tree import EVERYTHING, ArrayContains, ArraysOverlap, Column, Compare, Contains, In, Like, Or, Predicate
 from native_reader.testing import compression
@@ -15,6 +17,7 @@ from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pa
 
 KEYS, UNIQUE, BODY, TEXT = Column("keys"), Column("uniq_key"), Column("body"), Column("body_text")
 WORD = "order-17"
+KERNELS = pytest.mark.parametrize("kernel", [NUMPY, pytest.param(COMPILED, marks=pytest.mark.kernel)])
 
 
 def with_key(key: str, **more: str) -> bytes:
@@ -70,7 +73,9 @@ def place_of(row: Row) -> tuple[int, int | None]:
     return row["physical_offset"], row["inner_index"]
 
 
-def test_a_search_finds_what_is_there_and_no_more() -> None:
+@KERNELS
+def test_a_search_finds_what_is_there_and_no_more(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RMQSTORE_KERNEL", kernel)
     for framing in ("plain", "dledger"):
         storage = in_memory(files_of(log_of(places(), 16 << 10, framing=framing)))
         rows = rows_of(storage)
@@ -83,8 +88,10 @@ def test_a_search_finds_what_is_there_and_no_more() -> None:
     assert all(needles_of(predicate) is not None for predicate in searched()[:5])
 
 
-def test_many_keys_give_the_rows_of_each() -> None:
+@KERNELS
+def test_many_keys_give_the_rows_of_each(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In small splits, so that records lie across their borders."""
+    monkeypatch.setenv("RMQSTORE_KERNEL", kernel)
     storage = in_memory(files_of(log_of([*places(), *map(message, range(150))], 64 << 10)))
     keys = [WORD, "order-1", "b", "nothing", *(f"k{number}" for number in range(0, 150, 3))]
     cases: list[dict[str, object]] = [{}, {"max_partition_bytes": 1000}, {"verify_crc": True, "mode": "PERMISSIVE"}]
