@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from native_reader.predicate.patterns import literals_of_like
@@ -32,8 +33,9 @@ class Needles(NamedTuple):
         return all(0 < len(texts) <= _MANY or min(map(len, texts)) >= _LONG for texts in self[:2] if texts)
 
 
+@lru_cache(64)
 def needles_of(predicate: Predicate) -> Needles | None:
-    """What matching records must have; None if that is not known, or no search would rule out many."""
+    """What matching records must have; None if that is not known, or no search would rule out many. Each split asks it."""
     found = _needles(predicate)
     return found if found is not None and found.is_useful else None
 
