@@ -14,7 +14,22 @@ from native_reader.errors import OptionError, PredicateError, did_you_mean, opti
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS, kind_of_topic
 from native_reader.options import MessageOptions
 from native_reader.predicate.sql import BYTES, DECIMAL, FLAG, MOMENT, NUMBER, OTHER, PAIRS, TEXT, TEXTS, moment_zone, parse
-from native_reader.predicate.tree import EVERYTHING, And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, all_of, leaves
+from native_reader.predicate.tree import (
+    EVERYTHING,
+    And,
+    ArrayContains,
+    Column,
+    Compare,
+    Contains,
+    In,
+    Not,
+    Or,
+    Predicate,
+    RLike,
+    all_of,
+    any_of,
+    leaves,
+)
 
 _HEX = re.compile("[0-9A-Fa-f]+")
 _SYNONYMS = {"dead": "dlq", "deadletter": "dlq", "dead_letter": "dlq", "transaction": "half", "scheduled": "delay", "message": "normal"}
@@ -61,8 +76,10 @@ def _of_clients(values: Mapping[str, Any]) -> Iterator[Predicate]:
     if values["tags"] is not None and "*" not in values["tags"]:
         yield _one_of("tags", values["tags"])
     if values["keys"] is not None:
-        keys = tuple(ArrayContains(Column("keys"), key) for key in values["keys"])
-        yield keys[0] if len(keys) == 1 else Or(keys)
+        yield any_of(ArrayContains(Column("keys"), key) for key in values["keys"])
+    if values["text"] is not None:
+        text = values["text"]
+        yield Or((Contains(Column("body"), text.encode()), Contains(Column("properties"), text)))
     if values["msg_id"] is not None:
         name = values["msg_id"].strip()
         # Java clients write upper case, others lower case. An index finds only the exact text, so try each.

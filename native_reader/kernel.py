@@ -6,6 +6,7 @@
     resumed     u1 bytes of a window, a position after damage               the valid records after it, and the gaps between them
     unwrapped   u1 bytes, the records in them                               the messages in place of their batches
     messages    u1 bytes, the records in them, places in inner batches      the same, where a batch is compressed
+    having      u1 bytes, the records in them, texts                        which records may have one of the texts
     columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
     checksums   u1 bytes, the records in them                               which have a wrong checksum
     marker      u1 bytes, the records in them, chunk by chunk               numbers and hashes that a check compares
@@ -39,7 +40,7 @@ from native_reader.arrow import numpy_of
 from native_reader.errors import OptionError
 from native_reader.layout.record import HEAD, Bytes, Index, Mask, Numbers, Records
 
-SEAM = 2
+SEAM = 3
 """The version of this interface. A kernel of another version is not used."""
 NUMPY, COMPILED = "numpy", "compiled"
 _VARIABLE = "RMQSTORE_KERNEL"
@@ -58,6 +59,9 @@ COLUMNS = frozenset(
 VIEWS = {"body": "body_views", "stored_body": "stored_body_views"}
 """The names of two columns as views. Their first buffer is to be that of the records."""
 _log = logging.getLogger("native_reader")
+
+Needles = tuple[frozenset[bytes], frozenset[bytes], frozenset[int]]
+"""Texts in properties, texts in bodies, and offsets in the log, as `predicate.needles` has them."""
 
 Lists = Sequence[tuple[Numbers, Numbers] | Bytes]
 """The claims of each queue: offsets and sizes, or its entries as the file has them, all written."""
@@ -320,6 +324,18 @@ def unwrapped(records: Records, u8: Bytes, most: int) -> tuple[Records, NDArray[
 def messages(records: Records, u8: Bytes, which: Index, units: Index, inner: NDArray[np.int32]) -> Records | None:
     """The records `which`; where `units` is not negative, the message that begins there, number `inner` of its batch."""
     return records.messages(u8, which, units, inner) if isinstance(records, _Chain) else None
+
+
+def having(u8: Bytes, records: Records, needles: Needles) -> Index | None:
+    """Which of these records may have one of those texts."""
+    compiled = _compiled()
+    own = None if compiled is None else _chain_of(compiled, u8, records, None)
+    return None if own is None else np.frombuffer(own.having(u8, _needles(needles)), np.int64)
+
+
+@lru_cache(8)
+def _needles(needles: Needles) -> Any:
+    return _compiled().Needles(*map(list, needles))
 
 
 def wrong_checksums(u8: Bytes, records: Records) -> Mask | None:

@@ -269,6 +269,7 @@ class MessageOptions(Options):
         None, TAGS, "only messages with one of these tags, in the syntax of consumers: `paid || refunded`"
     )
     keys: str | Iterable[str] | None = option(None, KEYS, "only messages with this key")
+    text: str | None = option(None, TEXT, "only messages with this text in the body or in the value of a property")
     msg_id: str | None = option(None, TEXT, "only the message with this id, as clients and consoles show it")
     starting_offsets: str | Mapping[str, Mapping[int, int]] | None = option(
         None,

@@ -11,6 +11,7 @@ mod cover;
 mod from_properties;
 mod gather;
 mod marks;
+mod needles;
 mod properties;
 mod record;
 mod search;
@@ -51,7 +52,7 @@ fn keep_pages() {
 fn keep_pages() {}
 
 /// What `native_reader.kernel` expects. Raise it with every change of a signature or of a meaning.
-const SEAM: u32 = 2;
+const SEAM: u32 = 3;
 
 /// The profile `checked` names itself, so that the log of a test run says so.
 const VERSION: &str = if cfg!(debug_assertions) { concat!(env!("CARGO_PKG_VERSION"), "+checked") } else { env!("CARGO_PKG_VERSION") };
@@ -162,6 +163,17 @@ impl Chain {
         let rows = (0_i64..).zip(&self.places).filter(|(_, place)| place.sys_flag & flag != 0);
         let rows: Vec<u8> = rows.flat_map(|(row, _)| row.to_ne_bytes()).collect();
         PyByteArray::new(py, &rows)
+    }
+
+    /// The numbers of the rows that may have one of those texts: int64, native byte order.
+    fn having<'py>(&self, py: Python<'py>, buffer: &Bound<'py, PyAny>, needles: &Needles) -> PyResult<Array<'py>> {
+        let buffer = Bytes::of(buffer)?;
+        let bytes = buffer.as_slice();
+        let rows: Vec<u8> = py.detach(|| {
+            let rows = (0_i64..).zip(&self.places).filter(|(_, place)| needles.0.may_be_in(bytes, place));
+            rows.flat_map(|(row, _)| row.to_ne_bytes()).collect()
+        });
+        Ok(PyByteArray::new(py, &rows))
     }
 
     /// Start and size of the body of one row, and its flags.
@@ -316,6 +328,18 @@ impl Columns {
     }
 }
 
+/// Texts of which one must be in the properties of a record, or in its body; or its offset in the log is one of these.
+#[pyclass(frozen)]
+struct Needles(needles::Needles);
+
+#[pymethods]
+impl Needles {
+    #[new]
+    fn new(properties: Vec<Vec<u8>>, bodies: Vec<Vec<u8>>, offsets: Vec<i64>) -> Needles {
+        Needles(needles::Needles::new(&properties, &bodies, offsets))
+    }
+}
+
 /// The valid records from the first byte of a buffer on that start before `limit`. `offset` is the offset in the log of byte 0,
 /// `frame` the size of the header before each record.
 #[pyfunction]
@@ -421,6 +445,7 @@ fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Chain>()?;
     module.add_class::<Columns>()?;
     module.add_class::<marks::Marker>()?;
+    module.add_class::<Needles>()?;
     module.add_function(wrap_pyfunction!(bodies::decompress, module)?)?;
     module.add_function(wrap_pyfunction!(candidates, module)?)?;
     module.add_function(wrap_pyfunction!(chain, module)?)?;

@@ -15,7 +15,21 @@ from native_reader.columns.chunk import WITH_PLACE_IDS, Chunk
 from native_reader.columns.schema import COLUMNS
 from native_reader.columns.spec import DECOMPRESSED, TIMESTAMP, ColumnSource
 from native_reader.predicate.patterns import fits, match_java, match_like
-from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
+from native_reader.predicate.tree import (
+    And,
+    ArrayContains,
+    ArraysOverlap,
+    Column,
+    Compare,
+    Contains,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+    RLike,
+)
 
 _OPERATORS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     "=": pc.equal,
@@ -138,7 +152,16 @@ def _compared(predicate: Predicate, of: Values) -> pa.Array:
                 lambda text: fits(text, pattern, java=True, whole=whole),
             )
         case ArrayContains(column, value):
-            return _contains(of(column), value)
+            return _contains(of(column), lambda words: pc.equal(words, scalar(value, pa.string())))
+        case Contains(Column("properties", None) as column, value):
+            pairs = of(column)
+            values = pa.ListArray.from_arrays(pairs.offsets, pairs.items)
+            return _contains(values, lambda texts: pc.match_substring(texts, value))
+        case Contains(column, value):
+            return pc.match_substring(of(column), value)
+        case ArraysOverlap(column, allowed):
+            known = array(allowed, pa.string())
+            return _contains(of(column), lambda words: pc.is_in(words, known))
     raise TypeError(f"unknown predicate: {type(predicate).__name__}")
 
 
@@ -168,12 +191,12 @@ def _matched(column: Column, of: Values, match: Callable[[pa.Array], pa.Array], 
     encoded = values.dictionary_encode()
     texts = encoded.dictionary
     if texts.nbytes <= _FEW_BYTES:  # the same few texts in every chunk; `match_one` caches its results
-        return pa.array(list(map(match_one, texts.to_pylist())), pa.bool_()).take(encoded.indices)
+        return array(list(map(match_one, texts.to_pylist())), pa.bool_()).take(encoded.indices)
     return match(texts).take(encoded.indices)
 
 
-def _contains(lists: pa.Array, value: str) -> pa.Array:
-    hits = numpy_of(pc.equal(lists.flatten(), scalar(value, pa.string())))
+def _contains(lists: pa.Array, is_it: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    hits = numpy_of(is_it(lists.flatten()))
     contains = np.zeros(len(lists), np.bool_)
     contains[numpy_of(pc.list_parent_indices(lists))[hits]] = True
     return array(contains, mask=numpy_of(lists.is_null()))

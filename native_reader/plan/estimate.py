@@ -18,7 +18,8 @@ import numpy as np
 from native_reader.layout.record import Numbers
 from native_reader.plan.claims import ORIGINS, may_exclude, may_want, wanted_among
 from native_reader.plan.ways import AUTO, SCAN, TRUST
-from native_reader.predicate.outcomes import Facts, exactly, mentions
+from native_reader.predicate.needles import needles_of
+from native_reader.predicate.outcomes import Facts, NoneOf, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.protocol import storage_of
@@ -29,6 +30,7 @@ from native_reader.tuning import TUNING
 _NARROWED_BY_QUEUES = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "record_size", "tags")
 """A condition on one of these columns makes queues useful. A physical offset needs none."""
 
+SEARCHED = "a search for the wanted bytes costs less"
 _MOST_TOPICS = 64
 _SAMPLES, _SAMPLED = 4, 32
 _READ_WHOLE = 4096
@@ -142,6 +144,8 @@ def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int
     if not topics:
         return AccessPath(why=_why_none(store))
     facts = {"store": exactly(store.uri)}
+    if access == AUTO and _is_searched(store, predicate, {**facts, "topic": NoneOf(tuple(topic.name for topic in topics))}):
+        return AccessPath(why=SEARCHED)
     wanted = [topic for topic in topics if may_want(predicate, topic, facts)]
     if access == AUTO and not any(may_exclude(predicate, topic, facts) for topic in topics):
         return AccessPath(why="messages of every topic may match")
@@ -155,6 +159,12 @@ def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int
         samples = [sample for sample in threads.map(lambda queue: _sampled(queue, predicate, facts), queues) if sample is not None]
     segments = [segment for segment in store.segments if segment.base < end]
     return replace(_chosen(samples, segments, end, access, len(topics)), queues=len(queues), topics=len(topics))
+
+
+def _is_searched(store: StoreFiles, predicate: Predicate, elsewhere: Facts) -> bool:
+    """Whether all of the log is searched for bytes, because rows may be in topics without queues, too. Only where reading is cheap."""
+    is_cheap = TUNING.queue_costs > 0 and not storage_of(store.uri).is_slow
+    return is_cheap and needles_of(predicate) is not None and bool(may_be_true(predicate, elsewhere))
 
 
 def _chosen(samples: Sequence[_Sample], segments: Sequence[Segment], end: int, access: str, topics: int) -> AccessPath:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from native_reader.kernel import kernel_info
-from native_reader.plan.estimate import AccessPath, is_too_small
+from native_reader.plan.estimate import SEARCHED, AccessPath, is_too_small
 from native_reader.plan.keys import BY_KEY, KeyLookup
 from native_reader.plan.plan import Plan
 from native_reader.plan.split import Split
@@ -134,7 +134,7 @@ class Explanation:
         yield from _of_summary(way["summary"])
         if way["summary"] is not None and not way["segments"]:
             return
-        yield from _of_index(way["index"])
+        yield from _of_index(way["index"], way["why"] == SEARCHED)
         where = f"{size_of(way['bytes'])} in {counted(way['segments'], 'segment')}"
         if way["why"] == BY_KEY:
             return
@@ -293,7 +293,7 @@ def _index(lookup: KeyLookup) -> dict[str, Any]:
     }
 
 
-def _of_index(index: dict[str, Any] | None) -> Iterator[str]:
+def _of_index(index: dict[str, Any] | None, reads_all: bool) -> Iterator[str]:
     if index is None:
         return
     if index["files"]:
@@ -301,6 +301,19 @@ def _of_index(index: dict[str, Any] | None) -> Iterator[str]:
         places = [*([counted(files, "index file")] if files else []), *(["the index in RocksDB"] if index["in_database"] else [])]
         searched = f"searched for {counted(index['topics'], 'topic')}"
         yield f"  by key     {counted(index['records'], 'record')}, from {' and '.join(places)}, {searched}"
+    if not reads_all:
+        yield from _not_in_index(index)
+    elif index["files"]:
+        yield "             deleted topics may have the key too; a condition on the topic, or access=trust, reads less."
+        yield "             Rows from the index are returned first"
+    for why in index["why"][:3]:
+        yield f"  not by key {why}"
+    if len(index["why"]) > 3:
+        yield f"             {len(index['why']) - 3} more index files are not used"
+
+
+def _not_in_index(index: dict[str, Any]) -> Iterator[str]:
+    """What else is read, because the index may not have all rows."""
     if index["bytes_not_known"]:
         size = size_of(index["bytes_not_known"])
         if index["in_database"] and index["may_lack_ids"]:
@@ -320,10 +333,6 @@ def _of_index(index: dict[str, Any] | None) -> Iterator[str]:
     for topic, offset in index["prepared"][:3]:
         yield f"             a prepared message at offset {offset:,}: brokers 4.0 to 4.2 do not index its rollback, so later records of"
         yield f"             {topic!r} and bytes in no consume queue are read; access=trust skips them"
-    for why in index["why"][:3]:
-        yield f"  not by key {why}"
-    if len(index["why"]) > 3:
-        yield f"             {len(index['why']) - 3} more index files are not used"
 
 
 def _some(topics: list[str]) -> str:

@@ -26,7 +26,20 @@ from native_reader.plan.claims import facts_of_topic
 from native_reader.plan.planning import Planning
 from native_reader.plan.ways import SCAN, TRUST
 from native_reader.predicate.outcomes import NoneOf, Within, exactly, may_be_true
-from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten, values_of
+from native_reader.predicate.tree import (
+    And,
+    ArrayContains,
+    ArraysOverlap,
+    Column,
+    Compare,
+    In,
+    Not,
+    Or,
+    Predicate,
+    leaves,
+    rewritten,
+    values_of,
+)
 from native_reader.sides.bounds import has_queues, topics_with_batches
 from native_reader.sides.index import Hits, IndexFile, begin_of, index_files, search
 from native_reader.sides.index_database import index_database, search_database
@@ -203,6 +216,8 @@ def keys_of(leaf: Predicate) -> tuple[str, ...]:
     match leaf:
         case ArrayContains(Column("keys", None), key):
             values: tuple[object, ...] = (key,)
+        case ArraysOverlap(Column("keys", None), keys):
+            values = keys
         case Compare(Column("properties", "UNIQ_KEY"), "=", key):
             values = (key,)
         case In(Column("properties", "UNIQ_KEY"), keys):
@@ -244,6 +259,6 @@ def _first_prepared(hits: Hits, hashes: dict[tuple[str, str], int]) -> Iterator[
 def _may_lack_id(leaf: Predicate) -> bool:
     """Whether the condition is on KEYS, which a message without UNIQ_KEY can have."""
     match leaf:
-        case ArrayContains(Column("keys", None), _) | Compare(Column("properties", "KEYS"), "=", _):
+        case ArrayContains(Column("keys", None)) | ArraysOverlap(Column("keys", None)) | Compare(Column("properties", "KEYS"), "="):
             return True
     return False

@@ -175,8 +175,8 @@ def _of_numbers(predicate: Predicate, known: Within) -> Outcomes:
                 "<": (low < value, high >= value),
                 "<=": (low <= value, high > value),
             }[operator]
-        case In(_, values):
-            allowed = np.unique(np.array([value for value in values if isinstance(value, int)], np.int64))
+        case In():
+            allowed = predicate.numbers
             first = np.searchsorted(allowed, low)
             true = first < np.searchsorted(allowed, high, side="right")
             false = (low != high) | ~np.asarray(true)

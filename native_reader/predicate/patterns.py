@@ -26,6 +26,8 @@ _TOKEN = re.compile(
     | (?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
+_PIECE = re.compile(r"\\.|%+|_|[^\\%_]+|\\", re.DOTALL)
+"""Of a LIKE pattern."""
 _CLASSES = {"d": "0-9", "D": r"\D", "w": "0-9A-Za-z_", "W": r"\W", "s": r"\x{9}-\x{d}\x{20}"}
 _CLASSES["S"] = r"\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{10ffff}"
 """As Java defines them; RE2 does not treat a vertical tab as white space."""
@@ -68,7 +70,7 @@ def fits(text: str, pattern: str, java: bool, whole: bool = False) -> bool:
 def like_regex(pattern: str) -> str:
     """A LIKE pattern in RE2 syntax: `%` matches any text, also line ends, `_` one character; a backslash escapes either."""
     _refuse_odd(pattern)
-    pieces = re.findall(r"\\.|%+|_|[^\\%_]+|\\", pattern, re.DOTALL)
+    pieces = _PIECE.findall(pattern)
     if not pieces:
         return r"\A\z"
     begin, end = ("" if pieces[0][0] == "%" else r"\A"), ("" if pieces[-1][0] == "%" else r"\z")
@@ -88,7 +90,22 @@ def can_like(pattern: str) -> bool:
 def _like_piece(piece: str) -> str:
     if piece[0] in "%_":
         return "(?s:.*)" if piece[0] == "%" else "(?s:.)"
-    return "".join(map(_literal, piece[1:] if piece[0] == "\\" and len(piece) > 1 else piece))
+    return "".join(map(_literal, _unescaped(piece)))
+
+
+def _unescaped(piece: str) -> str:
+    return piece[1:] if piece[0] == "\\" and len(piece) > 1 else piece
+
+
+def literals_of_like(pattern: str) -> list[str]:
+    """The texts between the wildcards of a LIKE pattern, each of which every match has."""
+    literals = [""]
+    for piece in _PIECE.findall(pattern):
+        if piece[0] in "%_":
+            literals.append("")
+        else:
+            literals[-1] += _unescaped(piece)
+    return literals
 
 
 @lru_cache(256)

@@ -2,7 +2,7 @@
 
     condition   AND  OR  NOT  ( )  TRUE  FALSE
     comparison  =  ==  !=  <>  <  <=  >  >=  [NOT] IN  [NOT] BETWEEN  [NOT] LIKE [ESCAPE]  [NOT] RLIKE  IS [NOT] NULL
-                array_contains(keys, 'x')
+                contains(body_text, 'x')    array_contains(keys, 'x')   arrays_overlap(keys, array('x', 'y'))
     operand     a column, properties['name']
     value       'text'  12  -12  12L  0.5  TRUE  X'CAFE'  TIMESTAMP '2026-01-31 12:00:00Z'
 
@@ -19,7 +19,23 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from native_reader.errors import PredicateError, did_you_mean, no_zone, option_name
 from native_reader.predicate.patterns import java_regex, like_regex
-from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
+from native_reader.predicate.tree import (
+    And,
+    ArrayContains,
+    ArraysOverlap,
+    Column,
+    Compare,
+    Contains,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+    RLike,
+    Value,
+    any_of,
+)
 
 TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "an integer", "a timestamp", "bytes", "an array of texts", "a map"
 FLAG, DECIMAL, OTHER = "true or false", "a number", "of a type without conditions"
@@ -32,7 +48,8 @@ _EXAMPLES = {
     DECIMAL: "0.5",
 }
 _SUPPORTED = (
-    "Supported: = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']. "
+    "Supported: = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL contains array_contains arrays_overlap AND OR NOT "
+    "on columns and properties['name']. "
     "Use df.filter for other conditions"
 )
 _UNDERSTOOD = ("this", "expression", "expressions", "low", "high", "negate")
@@ -116,7 +133,7 @@ class _Conversion:
                 return self.condition(node.this)
             case exp.And() | exp.Or():
                 parts = tuple(map(self.condition, _flat(node)))
-                return And(parts) if isinstance(node, exp.And) else Or(parts)
+                return And(parts) if isinstance(node, exp.And) else any_of(parts)
             case exp.Not():
                 return Not(self.condition(node.this))
             case exp.Boolean():
@@ -142,10 +159,16 @@ class _Conversion:
                 return self._like(node.this, node.expression)
             case exp.Like():
                 return self._like(node, None)
+            case exp.Contains():
+                return self._has(node)
             case exp.RegexpLike():
                 return self._rlike(node)
             case exp.ArrayContains():
-                return self._contains(node)
+                return ArrayContains(self._words(node.this, node), self._text_of(node.expression))
+            case exp.Anonymous(this=str(name), expressions=[words, exp.Array(expressions=[_, *_] as texts)]) if (
+                name.lower() == "arrays_overlap"
+            ):
+                return ArraysOverlap(self._words(words, node), tuple(map(self._text_of, texts)))
         return self._comparison(node)
 
     def _comparison(self, node: Any) -> Predicate:
@@ -198,11 +221,18 @@ class _Conversion:
             raise self._error(f"{column} is {kind}, not text", node)
         return column, self._text_of(node.expression)
 
-    def _contains(self, node: Any) -> Predicate:
+    def _has(self, node: Any) -> Predicate:
         column, kind = self._column(node.this)
+        value, literal = self._literal(node.expression)
+        if kind not in (TEXT, BYTES) or literal != kind or not isinstance(value, str | bytes):
+            raise self._error(f"contains: {column} is {kind}, and {literal} is searched in it. Both must be text, or both bytes", node)
+        return Contains(column, value)
+
+    def _words(self, words: Any, node: Any) -> Column:
+        column, kind = self._column(words)
         if kind != TEXTS:
             raise self._error(f"{column} is {kind}, not {TEXTS}", node)
-        return ArrayContains(column, self._text_of(node.expression))
+        return column
 
     def _column(self, node: Any) -> tuple[Column, str]:
         """A column or a property, and its type."""

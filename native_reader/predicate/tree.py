@@ -7,8 +7,11 @@ selected only if the whole condition is true.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+
+import numpy as np
+from numpy.typing import NDArray
 
 from native_reader.layout.times import EPOCH
 
@@ -62,6 +65,16 @@ class In(Leaf):
     """`column IN (values)`."""
 
     values: tuple[Value, ...]
+    _numbers: NDArray[np.int64] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The integers among the values, ascending. A plan needs them for each queue, and there can be many."""
+        if self._numbers is None:
+            numbers = np.unique(np.array([value for value in self.values if isinstance(value, int)], np.int64))
+            object.__setattr__(self, "_numbers", numbers)
+        assert self._numbers is not None
+        return self._numbers
 
     def __str__(self) -> str:
         return f"{self.column} IN ({', '.join(_shown(self.column, value) for value in self.values)})"
@@ -96,6 +109,26 @@ class ArrayContains(Leaf):
 
     def __str__(self) -> str:
         return f"array_contains({self.column}, {self.value!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class ArraysOverlap(Leaf):
+    """`arrays_overlap(column, array(values))`: the column has at least one of them."""
+
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"arrays_overlap({self.column}, array({', '.join(map(repr, self.values))}))"
+
+
+@dataclass(frozen=True, slots=True)
+class Contains(Leaf):
+    """`contains(column, value)`: the value is somewhere in the text or in the bytes; of `properties`, in the value of one of them."""
+
+    value: str | bytes
+
+    def __str__(self) -> str:
+        return f"contains({self.column}, {_shown(self.column, self.value)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +178,23 @@ def all_of(parts: Iterable[Predicate]) -> Predicate:
 
 
 EVERYTHING: Predicate = And(())
+
+
+def any_of(parts: Iterable[Predicate]) -> Predicate:
+    """True if any part is. Conditions on the words of one column become one, so that a thousand cost little more than one."""
+    left, words = list[Predicate](), dict[Column, list[str]]()
+    for part in parts:
+        match part:
+            case ArrayContains(column, value):
+                words.setdefault(column, []).append(value)
+            case ArraysOverlap(column, several):
+                words.setdefault(column, []).extend(several)
+            case _:
+                left.append(part)
+    for column, values in words.items():
+        distinct = tuple(dict.fromkeys(values))
+        left.append(ArraysOverlap(column, distinct) if len(distinct) > 1 else ArrayContains(column, distinct[0]))
+    return left[0] if len(left) == 1 else Or(tuple(left))
 
 
 def leaves(predicate: Predicate) -> Iterator[Leaf]:

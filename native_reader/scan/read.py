@@ -14,6 +14,7 @@ import pyarrow as pa
 from native_reader.columns.batches import BatchBuilder, corrupt_rows
 from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.filter import Filter
+from native_reader.columns.having import having
 from native_reader.columns.projection import FAILFAST, PERMISSIVE, Projection
 from native_reader.columns.rows import Rows, anomaly_of, number_of_messages, unwrapped, wrong
 from native_reader.columns.schema import properties_of
@@ -26,6 +27,7 @@ from native_reader.plan.plan import EVERY_ROW, Wanted
 from native_reader.plan.split import Split
 from native_reader.plan.summarized import facts_of_segment, knows
 from native_reader.plan.ways import ALONE, SUMMARY, TRUST, ByQueues, BySummary, SeenBefore
+from native_reader.predicate.needles import needles_of
 from native_reader.predicate.outcomes import without_certain
 from native_reader.records.damages import (
     CHECKSUM,
@@ -108,6 +110,7 @@ class Reading:
         self._of_messages = Filter(wanted.rows, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
         self._only_counts = projection.unpacks_batches and not projection.columns and self._of_messages.is_empty
         self._wanted = wanted
+        self._needles = needles_of(wanted.rows)
         self._contradicted = self._compared_with(split.log.sides) if projection.has_damage_rows and split.log.sides is not None else None
         self._own: OwnRows | None = None
         self._walk: ReadWalk | NarrowedRead | None = None
@@ -282,9 +285,16 @@ class Reading:
             self._damage = [Damages.joined(self._damage)]
 
     def _batches(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
-        for chunk in self._of_records.survivors(self._columns.chunk(rows)):
+        needles, is_checked = self._needles, self._projection.verify_crc or self._contradicted is not None
+        if needles is not None and not is_checked:
+            rows = having(rows, needles)
+        for chunk in self._of_records.survivors(self._columns.chunk(rows)) if len(rows) else ():
             rows = self._verified(chunk.rows) if self._projection.verify_crc else chunk.rows
             rows = rows if self._contradicted is None else self._compared(rows, self._contradicted)
+            if needles is not None and is_checked:
+                rows = having(rows, needles)
+            if not len(rows):
+                continue
             if self._only_counts:
                 self._rows += number_of_messages(rows, self._projection.max_decompressed_bytes)
                 continue

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.layout.arrays import is_among
 from native_reader.layout.index_entry import INDEX_ENTRY, INDEX_HEAD, SLOT, default_slots, entries_at, slots_at
 from native_reader.layout.record import Mask, Numbers
 from native_reader.sentences import Said, verbatim
@@ -254,7 +255,8 @@ class _OpenIndex:
 
     def _walk(self, hashes: Numbers, head: Head, most: int) -> None:
         """Follow all chains at once, one entry of each per step."""
-        slots = hashes % self._slots if len(hashes) == 1 else np.unique(hashes % self._slots)
+        hashes = np.unique(hashes)
+        slots = np.unique(hashes % self._slots)
         numbers = self._slot_values(slots)
         # A running broker may have added entries since: it writes the entry first, then its slot, then the header.
         count = head.next_entry if not len(numbers) or int(numbers.max()) <= head.next_entry else self._head().next_entry
@@ -274,7 +276,7 @@ class _OpenIndex:
                 raise _IndexContradiction("an entry is in the wrong chain")
             if (older < 0).any() or (older >= numbers).any():
                 raise _IndexContradiction("a chain leads to a newer entry")
-            wanted = np.isin(hashed, hashes)
+            wanted = is_among(hashed, hashes)
             self._matches.append(entries[wanted])
             self._numbers.append(numbers[wanted])
             numbers = older

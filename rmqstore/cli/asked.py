@@ -35,6 +35,7 @@ FLAGS = {
     "tags": "--tag",
     "keys": "--key",
     "msg_id": "--msg-id",
+    "text": "--text",
     "starting_timestamp": "--since",
     "ending_timestamp": "--until",
     "where": "--where",
@@ -220,6 +221,9 @@ FILTERS: tuple[Decorator, ...] = (
         help="Only messages stored at this time or later: '2026-01-31 12:00:00Z'; or so long ago: 90m, 2h, 7d.",
     ),
     _option("ending_timestamp", metavar="TIME", callback=_moment, help="Only messages stored before this time."),
+)
+TEXT: tuple[Decorator, ...] = (
+    _option("text", metavar="TEXT", help="Only messages with this text in the body or in the value of a property."),
 )
 SUMMARY: tuple[Decorator, ...] = (
     _option("summary", metavar="DIR", help="Read only what this summary names, where it covers the log: rmqstore summarize."),

@@ -1,14 +1,16 @@
-"""`rmqstore find`: messages by key, id, offset or condition."""
+"""`rmqstore find`: messages by key, id, offset, text or condition."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.asked import Asked, spelled, takes
+from rmqstore.cli.asked import TEXT, Asked, spelled, takes
+from rmqstore.cli.given import keys_in
 from rmqstore.cli.messages import BODY, MESSAGES, Messages
 from rmqstore.cli.program import FOUND
 from rmqstore.cli.reading import Read
@@ -36,6 +38,8 @@ Examples:
   rmqstore find /data/store --msg-id 7F0000010B2818B4AAC2000000000001
   rmqstore find /data/store --offset 67652881120
   rmqstore find /data/store --offset orders/2/8817
+  rmqstore find /data/store --keys orders.txt
+  rmqstore find /data/store --text refund-4711
   rmqstore find /data/store --topic orders --where "body_text LIKE '%refund%'"
 """
 
@@ -68,13 +72,16 @@ def _place(context: click.Context, parameter: click.Parameter, value: str | None
     "--offset", "at", callback=_place, metavar="OFFSET", help="Only the message at this offset of the log, or at TOPIC/QUEUE/OFFSET."
 )
 @click.option("--first", is_flag=True, help="Stop after the first message.")
+@click.option("--keys", "keys_file", metavar="FILE", type=click.Path(), help="Only messages with one of these keys, one a line.")
 @BODY
-@takes(MESSAGES)
-def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
+@takes(MESSAGES, TEXT)
+def find(asked: Asked, at: dict[str, Any], first: bool, keys_file: str | None, body: str) -> int:
     asked.check_paths()
+    if keys_file is not None:
+        asked = replace(asked, options={**asked.options, "keys": (*asked.options.get("keys", ()), *keys_in(keys_file))})
     conditions = asked.options.keys() - {"columns", "time_zone", "max_read_rate"}
     if not conditions and not at:
-        raise click.UsageError("Nothing to find. Use --key, --msg-id, --offset or --where; rmqstore cat prints all messages.")
+        raise click.UsageError("Nothing to find. Use --key, --msg-id, --offset, --text or --where; rmqstore cat prints all messages.")
     if twice := sorted(at.keys() & asked.options.keys()):
         raise click.UsageError(f"--offset already sets {', '.join(map(spelled, twice))}.")
     messages = Messages(asked, body)
@@ -163,4 +170,4 @@ def _note_absence(asked: Asked, span: tuple[datetime, datetime] | None, is_expir
     keys = asked.options.get("keys", ())
     case = "keys are case-sensitive; " if keys else ""
     comma = "a comma is part of the key; repeat --key for several keys; " if any("," in key for key in keys) else ""
-    note(f"note: {case}{comma}--where \"body_text LIKE '%…%'\" searches bodies")
+    note(f"note: {case}{comma}--text searches bodies and the values of properties")

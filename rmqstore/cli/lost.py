@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
+from rmqstore.cli.given import keys_in, text_of
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, warnings_in
 from rmqstore.text import as_json
@@ -28,7 +28,6 @@ Examples:
   rmqstore lost /data/store -o lost
   rmqstore lost /data/store -o lost --keys orders.txt --owners owners.csv
 """
-_MOST_KEYS = 1_000_000
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -57,7 +56,7 @@ def lost(asked: Asked, output: str, keys_file: str | None, owners_file: str | No
     of_read = {name: values.pop(name) for name in ("max_read_rate", "tiered", "tiered_store_file_path") if name in values}
     if values:
         raise click.UsageError(f"This command takes no other options: --option {next(iter(values))}.", click.get_current_context())
-    keys = None if keys_file is None else _keys_in(keys_file)
+    keys = None if keys_file is None else keys_in(keys_file)
     owners = None if owners_file is None else _owners_in(owners_file)
     with warnings_in(lang):
         how = {"jobs": asked.jobs, "progress": bar("checking", "reading")}
@@ -70,25 +69,9 @@ def lost(asked: Asked, output: str, keys_file: str | None, owners_file: str | No
     return CLEAN if done.is_whole else FOUND
 
 
-def _text_of(path: str, option: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise click.BadParameter(f"{path}: {why}", click.get_current_context(), param_hint=option) from error
-
-
-def _keys_in(path: str) -> list[str]:
-    keys = list(dict.fromkeys(filter(None, map(str.strip, _text_of(path, "--keys").splitlines()))))
-    if not keys or len(keys) > _MOST_KEYS:
-        what = f"it has {len(keys):,} keys, and {_MOST_KEYS:,} are the most. Split it" if keys else "it has no key. Write one a line"
-        raise click.BadParameter(f"{path}: {what}", click.get_current_context(), param_hint="--keys")
-    return keys
-
-
 def _owners_in(path: str) -> dict[str, str]:
     """The team of each pattern, from JSON or CSV."""
-    text = _text_of(path, "--owners")
+    text = text_of(path, "--owners")
     try:
         pairs = _pairs_of_json(json.loads(text)) if text.lstrip()[:1] in ("{", "[") else _pairs_of_csv(text)
     except (ValueError, RecursionError, csv.Error) as error:

@@ -19,13 +19,13 @@ _SPAN = "note: the log has messages stored from 2023-11-14 22:13:20.000Z to 2023
 def test_a_key_that_is_not_found(store: Path) -> None:
     ended = run("find", store, "--key", "K20", "--topic", "T1")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.splitlines()[-2:] == [_SPAN, "note: keys are case-sensitive; --where \"body_text LIKE '%…%'\" searches bodies"]
+    assert ended.err.splitlines()[-2:] == [_SPAN, "note: keys are case-sensitive; --text searches bodies and the values of properties"]
     assert "messages stored from 2023-11-15 06:13" in run("find", store, "--key", "K20", "--time-zone", "Asia/Shanghai").err
     assert _SPAN in run("find", store, "--key", "K20", "--first").err
     ended = run("find", store, "--msg-id", "U9999")
-    assert ended.err.splitlines()[-2:] == [_SPAN, "note: --where \"body_text LIKE '%…%'\" searches bodies"]
+    assert ended.err.splitlines()[-2:] == [_SPAN, "note: --text searches bodies and the values of properties"]
     ended = run("find", store, "--key", "k20,k21")
-    hint = "keys are case-sensitive; a comma is part of the key; repeat --key for several keys; --where"
+    hint = "keys are case-sensitive; a comma is part of the key; repeat --key for several keys; --text"
     assert ended.err.splitlines()[-1].startswith(f"note: {hint} ")
     assert "comma" not in run("find", store, "--key", "K20", "--key", "K21").err
     for found in (["--key", "k20"], ["--where", "queue_id = 9"]):
@@ -116,3 +116,21 @@ def test_people_see_where_a_message_that_was_sent_back_comes_from(tmp_path: Path
     lines = [line for line in uncolored(run_on_terminal("find", store, "--key", "k").out).splitlines() if line.startswith("2023")]
     assert [line.split("  ")[2] for line in lines] == ["retry 2 of invoices", "dlq of invoices after retry 16", "keys k", "retry 3"]
     assert "origin_topic" not in run("find", store, "--key", "k").out
+
+
+def test_a_text_is_found_in_bodies_and_in_values_of_properties(store: Path) -> None:
+    found = [json.loads(line) for line in run("find", store, "--text", "body 2", "--json", "--columns", "body_text").out.splitlines()]
+    assert {row["body_text"] for row in found} == {"body 2", *(f"body {number}" for number in range(20, 30))}
+    assert len(run("find", store, "--text", "k31 ", "--json").out.splitlines()) == 1
+    assert run("find", store, "--text", "BODY 2").code == 1
+
+
+def test_many_keys_from_a_file(store: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys.txt"
+    file.write_text("".join(f"k{number}\r\n" for number in (3, 5, 5000, 31)) + "\n")
+    found = run("find", store, "--keys", file, "--key", "k7", "--json", "--columns", "keys").out.splitlines()
+    assert sorted(json.loads(line)["keys"][0] for line in found) == ["k3", "k31", "k5", "k7"]
+    file.write_text("\n")
+    ended = run("find", store, "--keys", file)
+    assert ended.code == 2
+    assert "it has no key. Write one a line" in ended.err

@@ -16,8 +16,10 @@ from native_reader.plan.plan import Wanted
 from native_reader.predicate.tree import (
     And,
     ArrayContains,
+    ArraysOverlap,
     Column,
     Compare,
+    Contains,
     In,
     IsNull,
     Like,
@@ -89,6 +91,12 @@ def truth(predicate: Predicate, row: Row) -> bool | None:
             return bool((re.fullmatch if whole else re.search)(java_pattern(pattern), value))
         case ArrayContains(_, other):
             return other in value
+        case Contains(Column("properties", None), other):
+            return any(other in each for each in value.values())
+        case Contains(_, other):
+            return other in value
+        case ArraysOverlap(_, others):
+            return bool(set(others) & set(value))
     raise TypeError(predicate)
 
 
@@ -132,7 +140,9 @@ def leaves(draw: st.DrawFn, rows: list[Row]) -> Predicate:
         return IsNull(draw(st.sampled_from([*map(Column, COLUMNS), *(Column("properties", key) for key in KEYS_OF_PROPERTIES)])))
     if family == "keys":
         known = [key for row in rows for key in row["keys"] or ()]
-        return ArrayContains(Column("keys"), draw(st.sampled_from([*known, "", "k1", "no"])))
+        key = st.sampled_from([*known, "", "k1", "no"])
+        many = st.lists(key, min_size=2, max_size=6).map(lambda some: ArraysOverlap(Column("keys"), tuple(some)))
+        return draw(st.one_of(key.map(lambda one: ArrayContains(Column("keys"), one)), many))
     if family == "property":
         column = Column("properties", draw(st.sampled_from(KEYS_OF_PROPERTIES)))
     else:
@@ -140,13 +150,16 @@ def leaves(draw: st.DrawFn, rows: list[Row]) -> Predicate:
     known = [value for row in rows if (value := value_of(row, column)) is not None]
     other = {"integer": st.integers(-(2**63), 2**63 - 1), "bytes": st.binary(max_size=3)}.get(family, st.text(max_size=4))
     values = st.one_of(st.sampled_from(known), other) if known else other
-    shape = draw(st.sampled_from(["compare", "compare", "in", "many"] + ["like", "rlike"] * (family in ("text", "property"))))
+    shape = draw(st.sampled_from(["compare", "compare", "in", "many"] + ["like", "rlike", "contains"] * (family in ("text", "property"))))
     if shape == "compare":
         return Compare(column, draw(st.sampled_from(OPERATORS)), draw(values))
     if shape == "like":
         text = draw(st.sampled_from(known)) if known else ""
         pieces = draw(st.lists(st.one_of(PIECES, st.just(text), st.just(text[:1]), st.just(text[1:])), max_size=5))
         return Like(column, "".join(pieces))
+    if shape == "contains":
+        text = draw(st.sampled_from(known)) if known else ""
+        return draw(st.sampled_from([Contains(column, text[1:]), Contains(column, text[:3]), Contains(Column("properties"), text)]))
     if shape == "rlike":
         return RLike(column, draw(PATTERNS), draw(st.booleans()))
     chosen = draw(st.lists(values, max_size=4))

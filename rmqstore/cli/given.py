@@ -1,0 +1,27 @@
+"""Files that a user gives to a command: their text, and a list of keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_MOST_KEYS = 1_000_000
+
+
+def text_of(path: str, option: str) -> str:
+    """What the file says."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise click.BadParameter(f"{path}: {why}", click.get_current_context(), param_hint=option) from error
+
+
+def keys_in(path: str) -> list[str]:
+    """The keys in the file of `--keys`, one a line."""
+    keys = list(dict.fromkeys(filter(None, map(str.strip, text_of(path, "--keys").splitlines()))))
+    if not keys or len(keys) > _MOST_KEYS:
+        what = f"it has {len(keys):,} keys, and {_MOST_KEYS:,} are the most. Split it" if keys else "it has no key. Write one a line"
+        raise click.BadParameter(f"{path}: {what}", click.get_current_context(), param_hint="--keys")
+    return keys
