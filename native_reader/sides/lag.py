@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -123,37 +124,36 @@ def waiting_by_tag(topic: str, committed: int, pieces: Iterable[tuple[Queue, Ent
 
 def tag_texts(store: StoreFiles, tagged: Sequence[Tagged], max_record_bytes: int) -> list[str | None]:
     """The tag of each code, from its first record; None if that has no tag with this hash or cannot be read."""
-    return [_tag_of(store, each, max_record_bytes) if number < _MOST_NAMED else None for number, each in enumerate(tagged)]
 
-
-def _tag_of(store: StoreFiles, tagged: Tagged, max_record_bytes: int) -> str | None:
-    text = None if tagged.code is None else _tag_at(store, tagged.first, max_record_bytes)
-    return text if text is not None and java_hash(text) == tagged.code else None
-
-
-def _tag_at(store: StoreFiles, offset: int, max_record_bytes: int) -> str | None:
     def tag_in(window: Window, layout: RecordLayout, _: int) -> str | None:
         if layout.size > max_record_bytes:
             return None
         return parse(without_crc_trailer(window.peek(layout.properties_at, layout.properties_size))).get(TAGS)
 
-    return _of_record(store, offset, tag_in)
+    texts = _of_records(store, {each.first for each in tagged[:_MOST_NAMED] if each.code is not None}, tag_in)
+    found = [texts.get(each.first) if each.code is not None else None for each in tagged]
+    return [text if text is not None and java_hash(text) == each.code else None for text, each in zip(found, tagged, strict=True)]
 
 
-def store_time_at(store: StoreFiles, offset: int) -> int | None:
-    """The store time of the record at that offset of the log, in milliseconds; None if there is no such record."""
-    return _of_record(store, offset, lambda window, _, position: int(head_at(window, position)["store_timestamp"]))
+def store_times(store: StoreFiles, offsets: Collection[int]) -> dict[int, int]:
+    """The store times of the records at these offsets of the log, in milliseconds; not of those that cannot be read."""
+    return _of_records(store, offsets, lambda window, _, position: int(head_at(window, position)["store_timestamp"]))
 
 
-def _of_record(store: StoreFiles, offset: int, get: Callable[[Window, RecordLayout, int], Got | None]) -> Got | None:
-    """What `get` returns for the record at that offset; None if it cannot be read."""
-    segment = store.segment_at(offset)
-    if segment is None or not 0 <= offset - segment.base - segment.frame < segment.size:
-        return None
-    try:
-        with Window(segment, 0) as window:
-            position = offset - segment.base - segment.frame
-            layout = layout_at(window, position)
-            return None if layout is None else get(window, layout, position)
-    except OSError:  # deleted meanwhile or unreadable
-        return None
+def _of_records(store: StoreFiles, offsets: Collection[int], get: Callable[[Window, RecordLayout, int], Got | None]) -> dict[int, Got]:
+    """What `get` returns for the record at each offset, in the order of the log: to go back, a packed segment is unpacked again."""
+    found: dict[int, Got] = {}
+    for segment, of_segment in groupby(sorted(offsets), store.segment_at):
+        if segment is None:
+            continue
+        try:
+            with Window(segment, 0) as window:
+                for offset in of_segment:
+                    position = offset - segment.base - segment.frame
+                    layout = layout_at(window, position) if 0 <= position < segment.size else None
+                    value = None if layout is None else get(window, layout, position)
+                    if value is not None:
+                        found[offset] = value
+        except OSError:  # deleted meanwhile or unreadable
+            continue
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from native_reader.columns.makers import timestamps
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.queue_entry import lite_topic_of
-from native_reader.sides.lag import QueueEnds, store_time_at, tag_texts, waiting_by_tag
+from native_reader.sides.lag import QueueEnds, Unread, store_times, tag_texts, waiting_by_tag
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Table, TableRequest, batches_of
 
@@ -89,27 +89,29 @@ def _order(each: GroupOffset) -> tuple[str, bool, str, int]:
 
 
 def _offset_rows(part: _Offsets, projection: Projection) -> list[dict[str, object]]:
-    tier = tier_of(part.store.uri, part.store.config) if _OF_UNREAD & set(projection.columns) else None
-    rows, queues = [], QueueEnds(part.store.queues, part.store.first_record, tier)
+    is_unread = bool(_OF_UNREAD & set(projection.columns))
+    tier = tier_of(part.store.uri, part.store.config) if is_unread else None
+    rows, unread, queues = [], [], QueueEnds(part.store.queues, part.store.first_record, tier)
     for each in _measured(part, projection):
         end = None if each.queue_id is None else queues.next_offset(each.topic, each.queue_id)
         lag = None if end is None or each.committed is None else end - each.committed
-        unread = _unread(part.store, queues, each) if _OF_UNREAD & set(projection.columns) else {}
+        if is_unread and each.queue_id is not None and each.committed is not None:
+            unread.append(queues.unread(each.topic, each.queue_id, each.committed))
+        else:
+            unread.append(None)
         rows.append(
             _names(part.store, each)
             | {"committed": each.committed, "max": end, "lag": lag, "pulled": each.pulled}
-            | {"is_broadcast": each.is_broadcast, "file": each.file, **unread}
+            | {"is_broadcast": each.is_broadcast, "file": each.file}
         )
-    return rows
+    times = store_times(part.store, {found.first for found in unread if found is not None and found.first is not None})
+    return [row | _of_unread(found, times) for row, found in zip(rows, unread, strict=True)]
 
 
-def _unread(store: StoreFiles, queues: QueueEnds, each: GroupOffset) -> dict[str, object]:
-    found = None
-    if each.queue_id is not None and each.committed is not None:
-        found = queues.unread(each.topic, each.queue_id, each.committed)
+def _of_unread(found: Unread | None, times: Mapping[int, int]) -> dict[str, object]:
     if found is None:
         return {}
-    time = None if found.first is None else store_time_at(store, found.first)
+    time = None if found.first is None else times.get(found.first)
     (oldest,) = timestamps(np.array([0 if time is None else time]), np.array([time is None])).to_pylist()
     return {"min": found.min_offset, "expired": found.expired, "tiered": found.tiered, "oldest_unread": oldest}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
 import tarfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from support.indexed_stores import indexed
 from support.packed import READ, pack
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, dledger, files_of, in_memory, log_of, message, on_disk
+from support.verified import OFFSETS
 
 import native_reader as nr
 from native_reader.storage import packed
@@ -213,3 +215,23 @@ def test_a_topic_in_a_packed_segment_was_unpacked_a_hundred_times(small: None, m
     scanned, pieces[0] = pieces[0], 0
     assert store.messages(topic="T1", columns="topic").count_rows() == whole["topic"].to_pylist().count("T1")
     assert pieces[0] <= 2 * scanned
+
+
+def test_a_lag_in_a_packed_segment_unpacked_it_again_for_each_group(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    offsets = {f"T{queue % 3}@g{group}": {"0": 12 - group} for group in range(9) for queue in range(3)}
+    content = json.dumps({"offsetTable": offsets}).encode()
+    plain, unpack, pieces = in_memory(PLAIN | {OFFSETS: content}), PackedFile._unpack, [0]
+
+    def counted(self: PackedFile) -> bool:
+        pieces[0] += 1
+        return unpack(self)
+
+    memory = in_memory(packed_files(NAMES) | {OFFSETS: content})
+    store = nr.open(f"{memory.url}/store")
+    monkeypatch.setattr(PackedFile, "_unpack", counted)
+    store.messages(columns="topic", access="scan").to_table()
+    scanned, pieces[0] = pieces[0], 0
+    found = store.table("consumer_offsets").to_table().drop_columns(["store", "file"])
+    assert found.equals(nr.open(f"{plain.url}/store").table("consumer_offsets").to_table().drop_columns(["store", "file"]))
+    assert found["oldest_unread"].null_count < len(found) > 20
+    assert pieces[0] <= scanned
