@@ -143,7 +143,7 @@ class Store:
 
         Args:
             **options: The fields of `native_reader.options.ReadOptions`; docs/options.md describes all of them. The most used are:
-                `columns` (names, in a list or separated by commas), `topic`, `queue_id`, `tags`, `keys`, `msg_id`,
+                `columns` (names, in a list or separated by commas), `topic`, `queue_id`, `tags`, `keys`, `text`, `msg_id`,
                 `starting_timestamp`, `ending_timestamp`, `where` (a condition in SQL) and `mode` ("DROPMALFORMED" skips damage).
 
         Returns:

@@ -285,13 +285,15 @@ class Reading:
             self._damage = [Damages.joined(self._damage)]
 
     def _batches(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
+        # Checks see what the other conditions leave. These are faster than a search of bodies, and slower than one of properties.
         needles, is_checked = self._needles, self._projection.verify_crc or self._contradicted is not None
-        if needles is not None and not is_checked:
+        searches_later = needles is not None and (is_checked or bool(needles.bodies))
+        if needles is not None and not searches_later:
             rows = having(rows, needles)
         for chunk in self._of_records.survivors(self._columns.chunk(rows)) if len(rows) else ():
             rows = self._verified(chunk.rows) if self._projection.verify_crc else chunk.rows
             rows = rows if self._contradicted is None else self._compared(rows, self._contradicted)
-            if needles is not None and is_checked:
+            if needles is not None and searches_later:
                 rows = having(rows, needles)
             if not len(rows):
                 continue
