@@ -18,6 +18,9 @@ from native_reader.text import names_of, size_of
 
 TIERED, DATABASE, PACKED, FORBIDDEN, FAILED = "tiered", "database", "packed", "forbidden", "failed"
 COMPACTED = "compaction"
+OTHER_BROKER = "other broker"
+_OF_RUST = "timer-extended", "timerlog/v2", "config/timercheck.a", "config/timercheck.b", "config/storage-format-inventory.json"
+"""What only rocketmq-rust has beside its log (its sources, 1.0): a store of it with none of these looks like one of Java's broker."""
 _MOST = 5
 """Topics that a sentence names."""
 _LEVELS = 4
@@ -46,7 +49,7 @@ def unread_parts(store: StoreFiles, conf: str | None = None, refused: Sequence[s
     `refused`: what this user may not open of the queues; None if they were not looked at.
     """
     forbidden = [*_segments_not_opened(store), *_forbidden(store, refused)]
-    return [*_tier(store, conf), *_databases(store), *_strays(store), *forbidden, *_compacted(store)]
+    return [*_tier(store, conf), *_databases(store), *_strays(store), *forbidden, *_compacted(store), *_of_other_broker(store)]
 
 
 def _tier(store: StoreFiles, conf: str | None) -> Iterator[Unread]:
@@ -137,6 +140,14 @@ def _compacted(store: StoreFiles) -> Iterator[Unread]:
     if size := _size_below(f"{store.uri}/compaction/compactionLog"):
         where = f"{store.uri}/compaction"
         yield Unread(COMPACTED, where, say("compaction not read", where=where, size=size_of(size)), False, size)
+
+
+def _of_other_broker(store: StoreFiles) -> Iterator[Unread]:
+    """Files of rocketmq-rust. On a slow storage, they are not looked for."""
+    storage = storage_of(store.uri)
+    found = [] if storage.is_slow else [name for name in _OF_RUST if storage.entry(f"{store.uri}/{name}") is not None]
+    if found:
+        yield Unread(OTHER_BROKER, f"{store.uri}/{found[0]}", say("of rocketmq-rust", store=store.uri, names=", ".join(found)))
 
 
 def _size_below(directory: str, levels: int = _LEVELS) -> int:

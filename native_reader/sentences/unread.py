@@ -10,6 +10,16 @@ UNREAD = {
         ),
         "RocksDB 数据库 {uri} 的 {file} 在第 {offset:,} 字节处损坏：从该处起 {bytes:,} 字节中的最新修改未读取。broker 也会丢弃它们",
     ),
+    "of rocketmq-rust": (
+        (
+            "{store} has files of rocketmq-rust ({names}), not of Java's broker. Its timers and its state of pop have formats that are not "
+            "read: do not trust what is said about these. Its log was not tried here"
+        ),
+        (
+            "{store} 中有 rocketmq-rust 的文件（{names}），而不是 Java broker 的。其定时消息和 pop 状态的格式未读取："
+            "请勿相信关于它们的内容。这里没有测试过它的日志"
+        ),
+    ),
     "tier holds": (
         (
             "{where}: tiered storage holds {messages:,} {messages:message|messages} of {topics:,} {topics:topic|topics}, which are not "

@@ -11,7 +11,7 @@ from support.golden import FOLDER
 
 import native_reader as nr
 from native_reader.broker.tier import TieredQueue, tier_of
-from native_reader.broker.unread import COMPACTED, PACKED, TIERED, Unread, unread_parts
+from native_reader.broker.unread import COMPACTED, OTHER_BROKER, PACKED, TIERED, Unread, unread_parts
 
 TIERED_STORE = FOLDER.parent / "otherlogs" / "v5-tiered2.tar.xz"
 METADATA = """{
@@ -115,3 +115,18 @@ def test_lag_counted_messages_in_tiered_storage_as_expired(tmp_path: Path) -> No
     assert [row["expired"] for row in expired] == both
     assert sum(row["tiered"] or 0 for row in tiered) == 21
     assert not any(row["tiered"] for row in expired)
+
+
+@pytest.mark.parametrize(
+    "name", ["timer-extended/payload-v1", "timerlog/v2", "config/timercheck.a", "config/storage-format-inventory.json"]
+)
+def test_a_store_of_rocketmq_rust_is_told_by_files_that_only_it_has(tmp_path: Path, name: str) -> None:
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "commitlog" / f"{0:020}").write_bytes(bytes(4096))
+    (tmp_path / "timerlog").mkdir()
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "timercheck").write_bytes(bytes(56))
+    assert OTHER_BROKER not in parts(tmp_path)
+    (tmp_path / name).mkdir(parents=True)
+    assert "files of rocketmq-rust" in parts(tmp_path)[OTHER_BROKER].why.text()
+    assert "its state of pop have formats that are not read" in "\n".join(each.text() for each in nr.open(tmp_path).diagnose().losses)
