@@ -83,7 +83,7 @@ def lost_in(
         known = passed if ends_in_loss or _may_have_ended_later(queue, holes, passed) else 0
         parts = list(_parts(key, queue, shape, holes, 1 if key[0] in batch_topics else SMALLEST_RECORD))
         slots = np.concatenate([slots for slots, _ in parts])
-        stop = queue.runs[-1].stop if queue.runs else _expired(queue, shape)
+        stop = queue.runs[-1].stop if queue.runs else expired_end(queue, shape.begin)
         begin = max(stop, int(slots[-1]) + 1 if len(slots) else 0)
         has_place = queue.runs or queue.before is not None
         parts.append(_nothing_at(np.arange(begin, known if has_place and known - begin <= _MOST_AFTER else begin)))
@@ -176,17 +176,17 @@ def _parts(
     yield _nothing_at(np.arange(0))
 
 
-def _expired(queue: Survivors, shape: LogShape) -> int:
-    """The end of a queue whose messages are all older than the log: a broker goes on after the last entry."""
+def expired_end(queue: Survivors, begin: int) -> int:
+    """The end of a queue whose messages are all older than the log: a broker goes on after the last entry. `begin`: of the log."""
     old = queue.before
     if old is None:
         return 0
     for stop in range(old.stop, old.begin, -_AT_ONCE):
-        begin = max(old.begin, stop - _AT_ONCE)
-        entries = old.read(begin, stop)
-        expired = np.flatnonzero(is_written(entries) & ~is_filler(entries) & (entries["offset"] < shape.begin))
+        first = max(old.begin, stop - _AT_ONCE)
+        entries = old.read(first, stop)
+        expired = np.flatnonzero(is_written(entries) & ~is_filler(entries) & (entries["offset"] < begin))
         if len(expired):
-            return begin + int(expired[-1]) + 1
+            return first + int(expired[-1]) + 1
     return 0
 
 
