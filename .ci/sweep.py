@@ -54,6 +54,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "tests/brokers/test_mqadmin_lines.py",
         "tests/brokers/test_repaired_kinds.py",
         "tests/brokers/test_repaired_light_queues.py",
+        "tests/brokers/test_repaired_tier.py",
         "tests/brokers/test_versions.py",
         "tests/brokers/test_whole_brokers.py",
     ),

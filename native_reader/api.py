@@ -501,6 +501,7 @@ class Store:
         single: bool = False,
         link: bool = False,
         plain: bool = False,
+        tier: str | None = None,
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
@@ -525,6 +526,9 @@ class Store:
                 The new store shares them with the damaged one: what changes such a file of one store changes it in both.
             plain: Of the store of a DLedger peer, make a plain one. Messages keep their queue offsets, keys and unique ids, and groups
                 their offsets. Their places in the log change, and so do the ids that brokers make of these (offsetMsgId).
+            tier: What becomes of tiered storage: "keep" copies its files as they are; "log" puts its messages that the log lacks into the
+                new log; "leave" leaves it where it is. By default, a tier inside the store is kept, and one elsewhere is left. In any case,
+                lost messages that it has take their places in the log again.
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.
@@ -545,11 +549,11 @@ class Store:
             >>> plan.messages, plan.lost_messages
             (246, 9)
         """
-        from native_reader.repair.records import CRCS, Choices, ReadSettings
+        from native_reader.repair.records import CRCS, TIERS, Choices, ReadSettings
         from native_reader.repair.repair import repair
 
         choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), flag("single", single), flag("link", link))
-        choices = choices._replace(plain=flag("plain", plain))
+        choices = choices._replace(plain=flag("plain", plain), tier="" if tier is None else one_of_words("tier", tier, TIERS))
         settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         each = [other if isinstance(other, Store) else open(other) for other in others]
         settings = settings._replace(others=tuple(other._one("a source of what is lost") for other in each))
@@ -579,6 +583,7 @@ class Store:
         path: LocalPath,
         topic: str | Sequence[str],
         *,
+        tier: str | None = None,
         dry_run: bool = False,
         jobs: int = 1,
         progress: Watch = False,
@@ -594,6 +599,7 @@ class Store:
         Args:
             path: The new store: a folder that is new or empty.
             topic: One or several topics of users; not those of the broker itself.
+            tier: As for `repair`: "log" or "leave". By default, the messages of these topics in a tier on a disk go into the new log.
             dry_run: Only read the store and make the plan.
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
@@ -613,10 +619,12 @@ class Store:
             >>> rmqstore.open("damaged").extract("only_orders", "orders", dry_run=True).plan.messages
             118
         """
-        from native_reader.repair.records import Choices, ReadSettings
+        from native_reader.repair.records import TIERS, Choices, ReadSettings
         from native_reader.repair.repair import repair
 
-        choices = Choices(topics=tuple(dict.fromkeys(texts("topic", topic))))
+        choices = Choices(
+            topics=tuple(dict.fromkeys(texts("topic", topic))), tier="" if tier is None else one_of_words("tier", tier, TIERS)
+        )
         settings = ReadSettings(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, self._sizes(), choices, self._reserved_hours())
         asked = one_of_words("language", language, LANGUAGES)
         return repair(self._one("an extract"), path, settings, dry_run=dry_run, when_planned=when_planned, language=asked)

@@ -12,6 +12,7 @@ from native_reader.start import NO, Start, question, said_of
 from native_reader.text import size_of
 
 _MOST_TOPICS = 10
+_OF_TIER = {"keep": "tier keep", "log": "tier log", "leave": "tier leave"}
 
 
 def said_of_rescue(done: Rescued) -> Iterator[Said]:
@@ -84,6 +85,8 @@ def said_of_repair(done: Repaired) -> Iterator[Said]:
     old = say("in the old store" if plan.moved is None else "in the store", states=alone.said)
     yield old if alone.is_whole else _warning(old)
     yield from _of_others(done)
+    if plan.tier is not None:
+        yield say(_OF_TIER[plan.tier.way], where=plan.tier.store)
     for each in () if plan.database is None or plan.database.is_right else plan.database.said:
         yield _warning(each)
     if plan.plain is not None and plan.plain.damage:
@@ -116,7 +119,8 @@ def _of_others(done: Repaired) -> Iterator[Said]:
         if same:
             yield say("taken from", messages=same, store=store)
         if moved:
-            yield say("taken by queue", messages=moved, store=store)
+            is_tier = plan.tier is not None and store == plan.tier.store
+            yield say("taken from tier" if is_tier else "taken by queue", messages=moved, store=store)
         if not (same or moved):
             yield _warning(say("nothing taken", store=store))
     both = say("in both stores", states=plan.account.said)

@@ -21,6 +21,7 @@ from native_reader.repair.survey import Survey, Survivors
 _MOST_AFTER = 10_000
 """How many offsets a group may be after the end of its queue."""
 _BEYOND = 2**63 - 1
+_AT_ONCE = 1 << 16
 EXACT = np.dtype([("offset", "i8"), ("size", "i8"), ("queue", "i8"), ("slot", "i8")])
 """A lost record whose place is known: its queue entry names lost bytes."""
 
@@ -82,13 +83,14 @@ def lost_in(
         known = passed if ends_in_loss or _may_have_ended_later(queue, holes, passed) else 0
         parts = list(_parts(key, queue, shape, holes, 1 if key[0] in batch_topics else SMALLEST_RECORD))
         slots = np.concatenate([slots for slots, _ in parts])
-        begin = max(queue.runs[-1].stop if queue.runs else 0, int(slots[-1]) + 1 if len(slots) else 0)
+        stop = queue.runs[-1].stop if queue.runs else expired_end(queue, shape.begin)
+        begin = max(stop, int(slots[-1]) + 1 if len(slots) else 0)
         has_place = queue.runs or queue.before is not None
         parts.append(_nothing_at(np.arange(begin, known if has_place and known - begin <= _MOST_AFTER else begin)))
         slots, entries = (np.concatenate(each) for each in zip(*parts, strict=True))
         begins.append(begin)
         queues.append(key)
-        ends.append(max(queue.runs[-1].stop if queue.runs else 0, int(slots[-1]) + 1 if len(slots) else 0))
+        ends.append(max(stop, int(slots[-1]) + 1 if len(slots) else 0))
         if len(slots) and key[0] in batch_topics:
             slots, entries, held = lost_records(slots, entries, queue.before, np.array([run.first for run in queue.runs], np.int64))
             counts |= {(len(queues) - 1, slot): count for slot, count in zip(slots.tolist(), held.tolist(), strict=True) if count > 1}
@@ -172,6 +174,20 @@ def _parts(
         kept = np.flatnonzero(_may_be_lost(entries, shape))
         yield kept + begin, entries[kept]
     yield _nothing_at(np.arange(0))
+
+
+def expired_end(queue: Survivors, begin: int) -> int:
+    """The end of a queue whose messages are all older than the log: a broker goes on after the last entry. `begin`: of the log."""
+    old = queue.before
+    if old is None:
+        return 0
+    for stop in range(old.stop, old.begin, -_AT_ONCE):
+        first = max(old.begin, stop - _AT_ONCE)
+        entries = old.read(first, stop)
+        expired = np.flatnonzero(is_written(entries) & ~is_filler(entries) & (entries["offset"] < begin))
+        if len(expired):
+            return first + int(expired[-1]) + 1
+    return 0
 
 
 def _may_be_lost(entries: NDArray[np.void], shape: LogShape) -> Mask:

@@ -8,7 +8,7 @@ before them must be equal. What is still lacking then may be in the same queue o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,7 +25,8 @@ from native_reader.repair.records import CRCS, ReadSettings, bytes_at
 from native_reader.repair.refusals import refusal
 from native_reader.repair.same_queues import COLUMNS, SameQueues
 from native_reader.repair.survey import Survivors
-from native_reader.storage.filled import RANGE, FilledStorage, Ranges
+from native_reader.repair.tiers import OwnTier, Placed, records_in, wanted_queues, without_expired
+from native_reader.storage.filled import RANGE, FilledStorage, MadeStorage, Ranges
 from native_reader.storage.store import PLAIN, Segment, StoreFiles
 from native_reader.witness.look import look_at
 from native_reader.writing.records import blank
@@ -61,6 +62,7 @@ class Filled:
 
     Attributes:
         files: The store. Its segments are those of this store and of others, and some have bytes of both.
+        in_place: The same without messages of the tier before the log.
         storage: Has these. They can be read as long as it exists.
         taken: The messages that come from others.
         ranges: The first and the next offset of bytes of the same log that do, and the store that has them.
@@ -70,12 +72,15 @@ class Filled:
     """
 
     files: StoreFiles
-    storage: FilledStorage
+    in_place: StoreFiles
+    storage: Sequence[MadeStorage]
     taken: Sequence[Taken]
     ranges: Sequence[tuple[int, int, str]]
     stores: Sequence[str]
     parted: Sequence[str]
     differing: Sequence[tuple[str, int, int]] = ()
+    tiered: frozenset[int] = frozenset()
+    """The segments that were made of messages of the tier: where they begin."""
 
     def messages_of(self, store: str, *, is_moved: bool) -> int:
         """How many messages come from a store, from the same log or from another one."""
@@ -99,7 +104,14 @@ def without_foreign(files: StoreFiles, reserved_hours: int) -> StoreFiles:
 
 
 def filled_from(
-    files: StoreFiles, size: int, lacking: Sequence[tuple[int, int]], queues: Mapping[tuple[str, int], Survivors], settings: ReadSettings
+    files: StoreFiles,
+    size: int,
+    lacking: Sequence[tuple[int, int]],
+    queues: Mapping[tuple[str, int], Survivors],
+    settings: ReadSettings,
+    *,
+    tier: OwnTier | None = None,
+    placed: Placed | None = None,
 ) -> Filled:
     """Take what others have.
 
@@ -109,6 +121,7 @@ def filled_from(
         lacking: Offsets `[start, stop)` without a whole record, in order; the last may reach beyond the log.
         queues: What survived of each queue.
         settings: How stores are read, and which others there are.
+        tier: Of the store; it may have what is lost. `placed`: what comes before the log from it.
     """
     others, left, found, taken, parted = settings.others, list(lacking), list[Piece](), list[Taken](), list[str]()
     for other in others:
@@ -127,9 +140,29 @@ def filled_from(
         records, of_queues = _of_queues(files, other, same, settings)
         moved.append(records)
         taken += of_queues
-    storage = FilledStorage()
+    for records, of_queues in () if tier is None else _of_tier(tier, files, same, settings):
+        moved.append(records)
+        taken += of_queues
+    storage, stores = FilledStorage(), [each.uri for each in others]
     ranges = sorted((each.start, each.stop, each.store) for each in found)
-    return Filled(joined(files, size, sorted(found), storage, moved=moved), storage, taken, ranges, [each.uri for each in others], parted)
+    whole = joined(files, size, sorted(found), storage, moved=moved)
+    done = Filled(whole, whole, [storage], taken, ranges, stores, parted)
+    if tier is None:
+        return done
+    done = done if placed is None or not placed.records else _before_log(done, placed, tier, size, settings)
+    return replace(done, stores=[*stores, *((tier.store,) if any(each.store == tier.store for each in done.taken) else ())])
+
+
+def _before_log(done: Filled, placed: Placed, tier: OwnTier, size: int, settings: ReadSettings) -> Filled:
+    """The same with segments before the first one, of messages of the tier."""
+    moved, taken = list[_Moved](), [*done.taken]
+    for each, place in zip(placed.records, placed.places, strict=True):
+        moved.append(_Moved(each.queue.as_store(), place, each.size, each.offset))
+        taken += _runs_of(tier.store, each.queue.topic, each.queue.queue_id, each.slots)
+    named, expired = without_expired(done.files, int(placed.all.min()), settings)
+    bases, storage = frozenset((placed.all // size * size).tolist()), FilledStorage()
+    files = joined(named, size, (), storage, moved=moved, ended=bases)
+    return replace(done, files=files, storage=[*done.storage, expired, storage], taken=taken, tiered=bases)
 
 
 def refuse_other(files: StoreFiles, other: StoreFiles) -> None:
@@ -331,6 +364,25 @@ def _of_queues(files: StoreFiles, other: StoreFiles, same: SameQueues, settings:
     return _Moved(other, found.offset, found.size, offsets), taken
 
 
+def _of_tier(tier: OwnTier, files: StoreFiles, same: SameQueues, settings: ReadSettings) -> Iterator[tuple[_Moved, list[Taken]]]:
+    """What the tier has of the lost messages, queue by queue."""
+    with_lost = {same.place_of(key)[:2] for key in same.firsts}
+    for queue in wanted_queues(tier, files, settings.choices):
+        if queue.name in with_lost:
+            log = queue.as_store()
+            which, offsets = same.found_in([records_in(queue, settings).rows], files, log, is_own=True)
+            found = same.lost.where(which)
+            slots = np.array([same.place_of(key)[2] for key in found.key.tolist()], np.int64)
+            same.without(which)
+            yield _Moved(log, found.offset, found.size, offsets), list(_runs_of(tier.store, *queue.name, slots))
+
+
+def _runs_of(store: str, topic: str, queue_id: int, slots: Numbers) -> Iterator[Taken]:
+    """Messages at these queue offsets, in order, those that follow each other together."""
+    for run in np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1) if len(slots) else ():
+        yield Taken(store, topic, queue_id, int(run[0]), int(run[-1]), is_moved=True)
+
+
 def for_others(settings: ReadSettings) -> ReadSettings:
     """Another store is read without a choice of what to keep of its damage."""
     return settings._replace(progress=False, choices=settings.choices._replace(crc=CRCS[0]))
@@ -343,9 +395,19 @@ def whole_rows(other: StoreFiles, settings: ReadSettings, **bounds: int | None) 
 
 
 def joined(
-    files: StoreFiles, size: int, pieces: Sequence[Piece], storage: FilledStorage, *, moved: Sequence[_Moved] = (), framing: str = PLAIN
+    files: StoreFiles,
+    size: int,
+    pieces: Sequence[Piece],
+    storage: FilledStorage,
+    *,
+    moved: Sequence[_Moved] = (),
+    framing: str = PLAIN,
+    ended: Collection[int] = (),
 ) -> StoreFiles:
-    """The store with these bytes. A plain segment that it does not have comes whole, or has nothing but records of other logs."""
+    """The store with these bytes. A plain segment that it does not have comes whole, or has nothing but records of other logs.
+
+    `ended`: the segments that end with a blank.
+    """
     segments, uris, ranges = {each.base: each for each in files.segments}, list[str](), defaultdict[int, list[NDArray[np.void]]](list)
     for piece in pieces:
         base = piece.segment.base
@@ -361,7 +423,8 @@ def joined(
         own = segments.get(base)
         least = size if own is None else max(own.size, int(rows["stop"][-1]))
         name = f"{base:020d}" if own is None else own.uri.rpartition("/")[2]
-        uri = storage.add(None if own is None else own.uri, name, Ranges(uris, rows), least)
+        end = blank(size - int(rows["stop"][-1])) if base in ended else b""
+        uri = storage.add(None if own is None else own.uri, name, Ranges(uris, rows), least, end)
         segments[base] = Segment(base, least, uri, 0, framing) if own is None else replace(own, uri=uri, size=least)
     return replace(files, segments=tuple(segments[base] for base in sorted(segments)))
 

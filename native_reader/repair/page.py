@@ -10,7 +10,6 @@ import numpy as np
 from native_reader.account.account import COLUMNS, Account, merged
 from native_reader.account.states import STATES, Mark, why
 from native_reader.broker.config_files import without
-from native_reader.broker.tier import tier_of
 from native_reader.layout.kinds import kind_of_topic
 from native_reader.layout.queue_entry import is_light
 from native_reader.log.recovery import is_controlled
@@ -19,6 +18,7 @@ from native_reader.repair.databases import has_index
 from native_reader.repair.needs import Needs
 from native_reader.repair.plain import IDS
 from native_reader.repair.plan import RepairPlan
+from native_reader.repair.records import KEEP_TIER, TIER_TO_LOG
 from native_reader.repair.settings import NOT_MADE
 from native_reader.repair.unfinished import LOG
 from native_reader.rescue.confirm import Seen, of_new_store
@@ -257,7 +257,7 @@ def _result(plan: RepairPlan) -> Iterator[Result]:
         if topics:
             names = [say("topic with count", topic=topic, count=count) for topic, count in sorted(topics.items())]
             yield result(kind, say(kind, topics=joined("commas", names)))
-    if files := plan.queue_files:
+    if (files := plan.queue_files) and not (plan.filled and plan.filled.tiered):  # else all queues begin earlier
         names = [say("topic with count", topic=name, count=count) for name, count in list(files.items())[:_MOST_RANGES]]
         first, more = joined("commas", names), len(files) - _MOST_RANGES
         yield result("queue files", say("queue files", files=say("more offsets", first=first, count=more) if more > 0 else first))
@@ -277,7 +277,8 @@ def _of_messages(plan: RepairPlan) -> Iterator[Result]:
         if each["messages"] or not each["moved"]:
             yield result("from", say(_OF_PEERS[kind] if plan.plain else kind, store=each["store"], **values))
         if each["moved"]:
-            yield result("from", say("from queues", store=each["store"], messages=each["moved"]))
+            is_tier = plan.tier is not None and each["store"] == plan.tier.store
+            yield result("from", say("from tier" if is_tier else "from queues", store=each["store"], messages=each["moved"]))
     for store, count, index in () if plan.filled is None else plan.filled.differing:
         yield result("differing", say("differing", store=store, count=count, index=index))
     if plan.alone is not None:
@@ -314,15 +315,27 @@ def _of_other_files(plan: RepairPlan) -> Iterator[Result]:
     for loose in plan.filling.ignored:
         topic, queue = plan.lost.queues[loose.queue]
         yield result("passed", say("passed", topic=topic, queue=queue, committed=loose.stop, end=loose.first))
-    if tier_of(plan.files.uri, plan.files.config) is not None:
-        kind = "tier kept" if plan.moved is None else "tier not extracted"
-        yield result("tier", Said(kind))
+    if (tier := plan.tier) is not None:
+        yield result("tier", said_of_tier(plan))
+        if tier.way != TIER_TO_LOG and plan.moved is None:
+            yield result("tier", Said("tier expires"))
     if plan.choices.link:
         yield result("links", say("links", segments=sum(map(plan.links, plan.shape.bases))))
     if plan.assumes_queue_size:
         yield result("queue size", say("page assumed size", size=plan.queue_file_bytes))
     if plan.index is None and not has_index(plan.files):
         yield result("keys", Said("no index"))
+
+
+def said_of_tier(plan: RepairPlan) -> Said:
+    """What becomes of the tier, and what the broker's settings must name."""
+    tier = plan.tier
+    assert tier is not None
+    if plan.moved is not None and tier.way != TIER_TO_LOG:
+        return Said("tier not extracted")
+    if tier.way == KEEP_TIER:
+        return say("tier kept", folder=tier.path_in(plan.files.uri, "").rsplit("/", 2)[0])
+    return say("tier in log" if tier.way == TIER_TO_LOG else "tier left", where=tier.store)
 
 
 def _not_served(plan: RepairPlan, facts: Mapping[str, Any]) -> list[Block]:
@@ -336,7 +349,9 @@ def _not_served(plan: RepairPlan, facts: Mapping[str, Any]) -> list[Block]:
 def _taken(plan: RepairPlan) -> list[Block]:
     """The messages that come from other stores."""
     taken = () if plan.filled is None else plan.filled.taken
-    rows = [(*each[:-1], each.messages, Said("in another log" if each.is_moved else "in the same log")) for each in taken]
+    tier = None if plan.tier is None else plan.tier.store
+    sources = [Said("in the tier" if each.store == tier else "in another log" if each.is_moved else "in the same log") for each in taken]
+    rows = [(*each[:-1], each.messages, source) for each, source in zip(taken, sources, strict=True)]
     names = columns("store", "topic", "queue", "first slot", "last slot", "count", "source")
     return [Table(names, rows[:_MOST])] if rows else paragraph("nothing here")
 

@@ -80,23 +80,29 @@ def plain_of(files: StoreFiles, settings: ReadSettings) -> Plain:
     end = int(places.new[-1] + all_sizes[-1])
     segments = [each for each in files.segments if each.framing != DLEDGER]
     segments += [storage.add_segment(base, size) for base in range(begin, end, size)]
-    slots = {each.uri: each.slots for each in index_files(files.index, None if settings.sizes is None else settings.sizes.index_slots)}
 
     def folder(uri: str | None, entries_of: EntriesOf) -> str | None:
         return None if uri is None else storage.add_folder(uri, entries_of)
-
-    def of_index(uri: str) -> Entries | None:
-        count = slots.get(uri)
-        return None if count is None else Entries(INDEX_ENTRY.itemsize, 4, slots_at(count), (16, 24))
 
     plain = replace(
         files,
         segments=tuple(segments),
         consume_queue=folder(files.consume_queue, lambda _: Entries(QUEUE_ENTRY.itemsize, 0)),
         batch_queue=folder(files.batch_queue, lambda _: Entries(BATCH_ENTRY.itemsize, 0)),
-        index=folder(files.index, of_index),
+        index=folder(files.index, entries_of_index(files, settings)),
     )
     return Plain(files, plain, storage, places, damage, log_end)
+
+
+def entries_of_index(files: StoreFiles, settings: ReadSettings) -> EntriesOf:
+    """Where the entries of each file of the index are."""
+    slots = {each.uri: each.slots for each in index_files(files.index, None if settings.sizes is None else settings.sizes.index_slots)}
+
+    def of_file(uri: str) -> Entries | None:
+        count = slots.get(uri)
+        return None if count is None else Entries(INDEX_ENTRY.itemsize, 4, slots_at(count), (16, 24))
+
+    return of_file
 
 
 def _records(files: StoreFiles, settings: ReadSettings, begin: int) -> tuple[Numbers, Numbers, Damages, int]:

@@ -43,11 +43,12 @@ from native_reader.repair.new_database import LEFT_OUT, NewDatabase, new_databas
 from native_reader.repair.old_queues import OldQueue, OldQueues, is_folder_name
 from native_reader.repair.others import MOST_OFFSET, Filled, filled_from, without_foreign
 from native_reader.repair.plain import Plain, plain_of
-from native_reader.repair.records import CRCS, Choices, ReadSettings, bytes_at, size_at
+from native_reader.repair.records import CRCS, KEEP_TIER, TIER_TO_LOG, Choices, ReadSettings, bytes_at, size_at
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import appends_checksums, refuse_foreign, refuse_kinds, refuse_topics
 from native_reader.repair.settings import EXTRACTED, NOT_MADE, OLDER, mended_settings
 from native_reader.repair.survey import WANTED, Change, Decided, NewQueue, Run, Survey, Survivors
+from native_reader.repair.tiers import OwnTier, before_log, own_tier, parted_queue, without_tier
 from native_reader.repair.union import united
 from native_reader.sentences import Said, say
 from native_reader.sides.index import index_files
@@ -112,6 +113,8 @@ class RepairPlan:
     """If other stores help: in which states the messages are without them. `account` and `files` are of what all of them have."""
     filled: Filled | None = None
     """What comes from other stores."""
+    tier: OwnTier | None = None
+    """The tier of the store, and what becomes of it."""
     plain: Plain | None = None
     """If the store is of a DLedger peer: how it becomes a plain one. `files`, and all places, are of that."""
     assumes_queue_size: bool = False
@@ -298,6 +301,7 @@ class RepairPlan:
         ]
         segments = [each.uri for base, each in self.shape.sources.items() if not self.links(base)]
         copied = _data_bytes((*segments, *queues))
+        copied += self.tier.tier.size or 0 if self.tier is not None and self.tier.way == KEEP_TIER else 0
         copied += size_of_database(self.database.uri) if self.database is not None and self.database.way != LEFT_OUT else 0
         return copied + (0 if self.moved is None else int(self.moved.sizes.sum()))
 
@@ -310,6 +314,7 @@ class RepairPlan:
         filled = {base for base in bases if base in self.shape.sources and self.shape.sources[base].uri.startswith(FILLED)}
         from_others = sum(stop - start for start, stop, _ in taken if start // self.shape.size * self.shape.size in filled)
         of_index = _data_bytes(file.uri for file in index_files(self.files.index))
+        from_others += self.shape.size * (0 if self.filled is None else len(self.filled.tiered))
         return self.filled_bytes + from_others + entries * QUEUE_ENTRY.itemsize + of_index
 
     @property
@@ -365,12 +370,26 @@ def messages_of(account: Account, mark: Mark) -> int:
 def plan_repair(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None = None) -> RepairPlan:
     """Read the store, and decide everything. `kept`: gets the keys of its records."""
     refuse_kinds(files, settings.choices)
+    tier = own_tier(files, settings.choices)
     if any(each.framing == DLEDGER for each in files.segments):
-        return _plan_of_plain(files, settings, kept)
-    if settings.others:
-        return _plan_with_others(files, settings, kept)
+        return _with_tier(_plan_of_plain(files, settings, kept), tier)
+    if settings.others or (tier is not None and tier.way == TIER_TO_LOG):
+        return _with_tier(_plan_with_others(files, settings, kept, tier), tier)
     refuse_foreign(files, settings.reserved_hours)
-    return _planned(files, settings, kept)
+    plan = _planned(files, settings, kept)
+    if tier is not None and tier.queues and plan.placeholders:
+        if kept is not None:
+            kept.forget()
+        plan = _plan_with_others(files, settings, None, tier)
+    return _with_tier(plan, tier)
+
+
+def _with_tier(plan: RepairPlan, tier: OwnTier | None) -> RepairPlan:
+    """The plan with what becomes of the tier. Raises an error if a broker would delete messages of it that do not go into the log."""
+    if tier is not None and tier.must_stay_whole and (found := parted_queue(tier, plan.survey.queues, plan.shape.begin)) is not None:
+        topic, queue_id, end, begin = found
+        raise refusal("tier parted", topic=topic, queue=queue_id, end=end, begin=begin)
+    return replace(plan, tier=tier)
 
 
 def _plan_of_plain(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:
@@ -391,8 +410,8 @@ def _contradicted(settings: ReadSettings, files: StoreFiles) -> Numbers:
     return plain.places.old_of(np.array([*_looked(plain.files, strict, None).survey.doubts], np.int64)) - ENTRY_HEAD
 
 
-def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:
-    """The plan for what this store and others have, after a look at what this one lacks."""
+def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None, tier: OwnTier | None) -> RepairPlan:
+    """The plan for what this store, its tier and others have, after a look at what this one lacks."""
     own = without_foreign(files, settings.reserved_hours)
     strict = settings._replace(choices=settings.choices._replace(crc=CRCS[0], keep_doubtful=False))
     look, alone = _looked(own, strict, None), checked(as_named(files), settings).account
@@ -402,9 +421,13 @@ def _plan_with_others(files: StoreFiles, settings: ReadSettings, kept: KeptKeys 
     if not look.is_stale:
         lacking.append((max(look.survey.end, lacking[-1][1] if lacking else 0), MOST_OFFSET))
     queues = {key: each for key, each in look.survey.queues.items() if key[0] not in look.old.batch_topics}
-    found = filled_from(own, look.shape.size, lacking, queues, settings)
-    plan = _planned(found.files, settings, kept)
-    return replace(plan, starting=_starting(files, look.survey, look.log_end, settings), alone=alone, filled=found)
+    size, is_moved = look.shape.size, tier is not None and tier.way == TIER_TO_LOG
+    placed = before_log(tier, own, size, look.survey.queues, settings) if tier is not None and is_moved else None
+    found = filled_from(own, size, lacking, queues, settings, tier=tier, placed=placed)
+    plan = _planned(found.files, settings, kept, found.in_place)
+    account = plan.account if tier is None or not is_moved else without_tier(plan.account, tier)
+    starting = _starting(files, look.survey, look.log_end, settings)
+    return replace(plan, starting=starting, alone=alone, account=account, filled=found)
 
 
 class _Look(NamedTuple):
@@ -442,7 +465,8 @@ def _looked(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) ->
     return _Look(old, survey, shape, log_end, until, dropped, remade, is_stale, clears)
 
 
-def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -> RepairPlan:
+def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None, counted: StoreFiles | None = None) -> RepairPlan:
+    """The plan. `counted`: the store whose messages are counted, if it is not the same."""
     old, survey, shape, log_end, until, dropped, remade, is_stale, clears = _looked(files, settings, kept)
     groups = _groups(files)
     # Without such losses, a group after the end of its queue is one of a topic that was deleted and created again.
@@ -454,7 +478,7 @@ def _planned(files: StoreFiles, settings: ReadSettings, kept: KeptKeys | None) -
         lost.ends[loose.queue] = loose.first
     if not old.batch_file_bytes and any(topic in old.batch_topics for topic, _ in lost.queues):
         raise refusal("batch size", store=files.uri)
-    check = checked(as_named(files), settings)
+    check = checked(as_named(counted or files), settings)
     ahead = max(0, max(checkpoint_of(files.uri).times) - survey.last_time)
     done = RepairPlan(
         files, survey, shape, lost, filling, old.units, survey.messages, _starting(files, survey, log_end, settings),

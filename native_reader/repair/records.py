@@ -21,6 +21,8 @@ from native_reader.storage.store import StoreFiles
 from native_reader.verify.removed import RESERVED
 
 CRCS = ("drop", "fix")
+TIERS = KEEP_TIER, TIER_TO_LOG, LEAVE_TIER = "keep", "log", "leave"
+"""What becomes of tiered storage: its files go along, its messages go into the new log, or it stays where it is."""
 
 
 class Choices(NamedTuple):
@@ -36,6 +38,8 @@ class Choices(NamedTuple):
     """An extract has only these; a repair has all."""
     plain: bool = False
     """Whether the new store is a plain one, though the old one is that of a DLedger peer. An extract always is."""
+    tier: str = ""
+    """One of TIERS; empty for what loses nothing."""
 
 
 class ReadSettings(NamedTuple):

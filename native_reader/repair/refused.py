@@ -16,7 +16,7 @@ from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal
 from native_reader.sentences import ENGLISH, Said
-from native_reader.sides.queues import Queue, topics_in
+from native_reader.sides.queues import Queue
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.local import local_path
 from native_reader.storage.packed import rest_command
@@ -27,8 +27,6 @@ from native_reader.witness.contradiction import FOREIGN_SEGMENTS
 from native_reader.witness.look import look_at
 
 _LOCAL = "file://"
-_PARTS = ("tieredStore",)
-"""What a broker whose master a controller chooses has beside its log."""
 _SAMPLED = 8
 _LOOKED_AT = 64 << 10
 
@@ -57,7 +55,6 @@ def refuse_kinds(files: StoreFiles, choices: Choices) -> None:
     refuse_databases(files, choices.topics)
     if is_controlled(files) and not (choices.single or choices.plain or choices.topics):
         raise refusal("controller", store=files.uri, name=EPOCHS)
-    _refuse_parts(files)
     if choices.topics and appends_checksums(files):
         raise refusal("property crc")
 
@@ -91,12 +88,6 @@ def refuse_topics(files: StoreFiles, topics: Iterable[str], known: Iterable[str]
         if topic not in names:
             users = [name for name in names if kind_of_topic(name) not in SYSTEM_KINDS]
             raise refusal("unknown topic", store=files.uri, topic=topic, near=did_you_mean(topic, users))
-
-
-def _refuse_parts(files: StoreFiles) -> None:
-    for name in _PARTS:
-        if topics_in((f"{files.uri}/{name}",), light=True):
-            raise refusal("part", name=f"{files.uri}/{name}")
 
 
 def appends_checksums(files: StoreFiles) -> bool:

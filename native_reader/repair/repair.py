@@ -30,10 +30,11 @@ from native_reader.repair.page import facts_of, page_of
 from native_reader.repair.plain import IDS, write_ids
 from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
-from native_reader.repair.records import ReadSettings
+from native_reader.repair.records import TIER_TO_LOG, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
 from native_reader.repair.settings import NOT_MADE
+from native_reader.repair.tiers import own_tier
 from native_reader.repair.unfinished import LOG, NOTE, note_of, refuse_left, take_over
 from native_reader.repair.write import LOST, PAGES, indexes_tags, write_store
 from native_reader.sentences import ENGLISH, Said
@@ -133,6 +134,7 @@ def repair(
     if disk.names_in(unfinished.path) and disk.is_locked(unfinished.path):
         raise refusal("being written", path=unfinished.path)
     refuse_kinds(files, settings.choices)  # before anything is written
+    own_tier(files, settings.choices)
     if settings.choices.link:
         _refuse_links(files, unfinished.path)
     note = note_of(files, settings)
@@ -219,7 +221,11 @@ def _planned(files: StoreFiles, path: str, settings: ReadSettings, kept: KeptKey
     """The plan, while segments are copied. The disk must have room for it."""
     place = disk.real_path(path)
     if not (
-        settings.choices.topics or settings.others or settings.choices.link or settings.choices.plain
+        settings.choices.topics
+        or settings.others
+        or settings.choices.link
+        or settings.choices.plain
+        or settings.choices.tier == TIER_TO_LOG
     ):  # else not all segments are copied as they are
         copies.begin(files)
     plan = _plan(files, settings, kept)

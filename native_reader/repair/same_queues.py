@@ -8,7 +8,7 @@ one before it must be equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -89,12 +89,20 @@ class SameQueues:
         """Topic, queue and queue offset."""
         return *self.queues[key >> _SLOTS], key & (1 << _SLOTS) - 1
 
+    @property
+    def firsts(self) -> list[int]:
+        """One lost slot of each queue that has some."""
+        found: list[int] = self.lost.key[np.unique(self.lost.key >> _SLOTS, return_index=True)[1]].tolist()
+        return found
+
     def without(self, taken: Numbers) -> None:
         """Forget what was found, by its numbers."""
         self.lost = self.lost.where(np.delete(np.arange(len(self.lost.key)), taken))
 
-    def found_in(self, tables: Iterator[pa.Table], files: StoreFiles, other: StoreFiles) -> tuple[Numbers, Numbers]:
-        """Which lost messages the other store has, by number, and where in its log."""
+    def found_in(
+        self, tables: Iterable[pa.Table], files: StoreFiles, other: StoreFiles, *, is_own: bool = False
+    ) -> tuple[Numbers, Numbers]:
+        """Which lost messages the other store has, by number, and where in its log. `is_own`: it is the tier of this store."""
         found, equal = np.full(len(self.lost.key), _NOT_FOUND), np.full(len(self._edges.key), _NOT_FOUND)
         for rows_of in tables:
             keys = self.keys_of(rows_of)
@@ -107,8 +115,13 @@ class SameQueues:
             for edge, row in zip(*(each.tolist() for each in _matches(self._edges.key, keys)), strict=True):
                 own = _record(files, int(self._edges.offset[edge]), int(sizes[row]))
                 equal[edge] = bool(own) and own == _record(other, int(offsets[row]), int(sizes[row]))
-        taken = np.flatnonzero((found >= 0) & self._are_proven(equal))
+        taken = np.flatnonzero((found >= 0) & (self._are_not_disproved(equal) if is_own else self._are_proven(equal)))
         return taken, found[taken]
+
+    def _are_not_disproved(self, equal: Numbers) -> Mask:
+        """Which are in queues of which no record differs."""
+        differing = np.unique(self._edges.key[equal == 0] >> _SLOTS)
+        return ~np.isin(self.lost.key >> _SLOTS, differing)
 
     def _are_proven(self, equal: Numbers) -> Mask:
         """Which lost messages are where both stores have the same queue. `equal`: of each edge 1, 0, or -1 if the other lacks it."""

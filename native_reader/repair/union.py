@@ -134,7 +134,7 @@ class _Union:
         """The store with all of it. `stores`: all that were asked."""
         storage = FilledStorage()
         files = joined(self._files, segment_size(self._files), self._pieces, storage, framing=DLEDGER) if self._pieces else self._files
-        return Filled(files, storage, self._taken, sorted(self._ranges), stores, self._parted, self._differing)
+        return Filled(files, files, [storage], self._taken, sorted(self._ranges), stores, self._parted, self._differing)
 
 
 def _fits(theirs: Entries, own: Entries) -> Mask:

@@ -25,8 +25,11 @@ from native_reader.repair.new_database import LEFT_OUT, NewDatabase
 from native_reader.repair.old_queues import WIDTH, OldBatchQueue
 from native_reader.repair.plain import NOT_COPIED, TIMERS, write_timers
 from native_reader.repair.plan import RepairPlan
+from native_reader.repair.records import KEEP_TIER, TIER_TO_LOG
 from native_reader.repair.settings import copy_settings
 from native_reader.repair.survey import NewQueue
+from native_reader.repair.tiers import INDEX as TIER_INDEX
+from native_reader.repair.tiers import copy_tier, leave_out
 from native_reader.repair.unfinished import LOG, NOTE
 from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.sides.queues import BATCH_DIRECTORY, QueueFile
@@ -123,7 +126,7 @@ def _write_segment(plan: RepairPlan, copies: Copies, base: int, holes: list[Hole
     _correct(plan, path, base)
     if own is None and (like := None if source is None else uri_like(source.uri)) is not None:
         disk.copy_time(local_path(like), path)
-    elif own is None:
+    elif own is None and not (plan.filled and base in plan.filled.tiered):  # these are young: a broker deletes segments by their age
         disk.set_time(path, holes[0].time if holes else plan.survey.first_time)
     comparing.begin(plan, base, path)
     return path
@@ -273,12 +276,19 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
         but += [TIMERS, *(name for name in disk.names_in(root) if name.startswith(NOT_COPIED))]
         logs = plan.plain.directories
         write_timers(plan.plain, folder)
+    if (tier := plan.tier) is not None:
+        logs = {*logs, *((tier.root,) if tier.root is not None and tier.is_inside else ())}
+        but += [TIER_INDEX] if tier.way == TIER_TO_LOG else ()
+        if tier.way == KEEP_TIER:
+            copy_tier(tier, plan.files, folder, links=plan.choices.link)
     places = tuple(f"{local_path(each).removeprefix(f'{root}/')}/" for each in logs)
     for name, _ in disk.files_below(root, but):
         if not name.startswith(places):
             disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
     if plan.files.config is not None:
         copy_settings(plan.files.config, disk.path_in(folder, CONFIG), plan.mended, plan.lost.queues, plan.batch_topics)
+        if tier is not None and tier.way == TIER_TO_LOG:
+            leave_out(disk.path_in(folder, CONFIG))
 
 
 def _copy_database(files: StoreFiles, database: NewDatabase, folder: str) -> None:

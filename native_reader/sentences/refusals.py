@@ -42,7 +42,8 @@ REFUSALS = {
     ),
     "refused dledger": (
         (
-            "{store} is of a DLedger peer, whose log must stay equal to those of the others. Compare the peers first: `rmqstore diff` says "
+            "{store} is of a DLedger peer, whose log must stay equal to those of the others. Compare the peers first: "
+            "`rmqstore diff` says "
             "which has the most. A peer gets its log again from the others if its folder is renamed (never delete it: it may be the only "
             "whole one). To go on without DLedger, make a plain store of it: --plain, in Python plain=True"
         ),
@@ -138,9 +139,49 @@ REFUSALS = {
         f"and only {{found:,}} placeholders there can name it. {_RESCUE[0]}",
         f"轻量队列 {{topic}} 从位点 {{first:,}} 起缺少 {{count:,}} 条消息，该处只有 {{found:,}} 个占位记录能写下它的名称。{_RESCUE[1]}",
     ),
-    "refused part": (
-        f"{{name}} is not repaired: no broker has shown yet that it would use the result. {_RESCUE[0]}",
-        f"不修复 {{name}}：尚未验证 broker 会使用其结果。{_RESCUE[1]}",
+    "refused no tier": (
+        "no tiered storage of {store} was found. If it has one, name the broker's configuration: --broker-conf, in Python broker_conf=. "
+        "Else leave --tier out, in Python tier=",
+        "未找到 {store} 的多级存储。如果有，请指定 broker 的配置：--broker-conf，在 Python 中为 broker_conf=；否则请去掉 --tier"
+        "（在 Python 中为 tier=）",
+    ),
+    "refused tier elsewhere": (
+        "{where}: the files of tiered storage were not found on a disk of this machine, so they cannot be copied or "
+        "read. They stay where they "
+        "are with --tier leave, in Python tier='leave'. If they are on a disk, name the broker's configuration: --broker-conf",
+        "{where}：在本机磁盘上未找到多级存储的文件，无法复制或读取。用 --tier leave（在 Python 中为 tier='leave'）可让它们留在原处。"
+        "如果文件在磁盘上，请指定 broker 的配置：--broker-conf",
+    ),
+    "refused tier of extract": (
+        "the tier of {topics} is not kept in an extract: its files have the name of the old broker, and stand for all "
+        "its topics. Put its messages "
+        "into the new log: --tier log, in Python tier='log'; or leave them out: --tier leave",
+        "提取时不能保留 {topics} 的多级存储：其文件带有旧 broker 的名称，且属于它的所有 topic。请把其中的消息写入新的 "
+        "commitlog：--tier log，"
+        "在 Python 中为 tier='log'；或不包含它们：--tier leave",
+    ),
+    "refused tier to such a log": (
+        "messages of tiered storage are not put into the log of {store}: its queues are in RocksDB, or its log is of "
+        "DLedger, and no broker "
+        "was tried with the result. Keep the tier: --tier keep, in Python tier='keep'",
+        "不能把多级存储中的消息写入 {store} 的 commitlog：其队列在 RocksDB 中，或其日志属于 DLedger，尚未用 broker 试过这样的结果。"
+        "请保留多级存储：--tier keep，在 Python 中为 tier='keep'",
+    ),
+    "refused no place before log": (
+        "the {messages:,} {messages:message|messages} that only tiered storage has {messages:needs|need} {segments:,} "
+        "{segments:segment|segments} before the log of {store}, which begins at offset {begin:,}: there is no room. A "
+        "record after the first one "
+        "of its queue would be in the wrong order. Keep the tier: --tier keep, in Python tier='keep'",
+        "仅多级存储中有的 {messages:,} 条消息需要在 {store} 的 commitlog 之前增加 {segments:,} 个文件，而它从偏移量 "
+        "{begin:,} 开始：空间不足。"
+        "放在队列第一条记录之后则顺序错误。请保留多级存储：--tier keep，在 Python 中为 tier='keep'",
+    ),
+    "refused tier parted": (
+        "tiered storage has queue {queue} of topic '{topic}' up to queue offset {end:,}, and the new log begins at "
+        "{begin:,}. A broker with "
+        "the tier deletes all messages of that queue there. Put them into the new log: --tier log, in Python tier='log'",
+        "多级存储中 topic '{topic}' 的队列 {queue} 到位点 {end:,} 为止，而新的 commitlog 从 {begin:,} 开始。使用该多级存储的 broker "
+        "会删除其中这个队列的全部消息。请把它们写入新的 commitlog：--tier log，在 Python 中为 tier='log'",
     ),
     "refused packed cut": (
         (
@@ -182,12 +223,14 @@ REFUSALS = {
         "{what}。请查找正确的文件。如果没有，请将此文件移走后重新修复：原有的消息按丢失处理",
     ),
     "refused order": (
-        "the queue offsets of queue {queue} of '{topic}' go back at offset {offset:,}, and no consume queue says which of the two records "
+        "the queue offsets of queue {queue} of '{topic}' go back at offset {offset:,}, and no consume queue says which "
+        "of the two records "
         f"counts. {_RESCUE[0]}",
         f"'{{topic}}' 的队列 {{queue}} 的位点在偏移量 {{offset:,}} 处回退，且没有消费队列说明两条记录中哪一条有效。{_RESCUE[1]}",
     ),
     "refused many": (
-        "queue {queue} of '{topic}' lacks {count:,} messages, more than the damaged bytes can have held. A record or an entry has a wrong "
+        "queue {queue} of '{topic}' lacks {count:,} messages, more than the damaged bytes can have held. A record or an "
+        "entry has a wrong "
         "queue offset: run `rmqstore verify`, and save the messages with `rmqstore rescue`",
         "'{topic}' 的队列 {queue} 缺少 {count:,} 条消息，超过损坏的字节所能容纳的数量。某条记录或某个条目的队列位点有误："
         "请运行 `rmqstore verify`，并用 `rmqstore rescue` 保存消息",
@@ -203,7 +246,8 @@ REFUSALS = {
         f"其相邻消息之间损坏的 {{size:,}} 字节放不下它们。{_RESCUE[1]}",
     ),
     "refused property crc": (
-        "the records have checksums of the broker (enabledAppendPropCRC), which cover their places in the log, and an extract moves them. "
+        "the records have checksums of the broker (enabledAppendPropCRC), which cover their places in the log, and an "
+        "extract moves them. "
         "`rmqstore repair` keeps the places, and writes a store with all topics",
         "记录带有 broker 的校验和（enabledAppendPropCRC），它包含记录在日志中的位置，而提取会移动记录。`rmqstore repair` 保留这些位置，"
         "并写出包含所有 topic 的存储",
@@ -213,7 +257,8 @@ REFUSALS = {
         "{path} 中有一次未完成的修复。请指定损坏的存储：再次执行同一修复命令即可继续",
     ),
     "refused left": (
-        "{path} holds an unfinished repair that this one cannot continue: it is of another store, has other options, or files of the store "
+        "{path} holds an unfinished repair that this one cannot continue: it is of another store, has other options, or "
+        "files of the store "
         "changed since then. Delete it, and start again: rm -r {path}",
         "{path} 中有一次未完成的修复，无法由本次继续：它属于另一个存储、选项不同，或存储的文件在那之后有变化。"
         "请删除它，然后重新开始：rm -r {path}",
@@ -224,7 +269,8 @@ REFUSALS = {
         "同一文件不能位于两个文件系统：{path} 与 {store} 不在同一磁盘上。请选择该磁盘上的目录，或去掉 --link（在 Python 中为 link=True）",
     ),
     "refused changed": (
-        "files of {store} changed while it was repaired. Find out what writes to it: a broker must not run on it. Then delete {path}, and "
+        "files of {store} changed while it was repaired. Find out what writes to it: a broker must not run on it. Then "
+        "delete {path}, and "
         "repair again: rm -r {path}",
         "修复期间 {store} 的文件有变化。请查明是什么在写入它：不能有 broker 在其上运行。然后删除 {path}，重新修复：rm -r {path}",
     ),

@@ -60,6 +60,10 @@ REPAIR = {
         ),
         "{messages:,} 条消息，在日志的 {ranges:,} 个区段中，共 {size}：`{store}` 在那里是同一份日志，每个区段旁边的记录逐字节相同。",
     ),
+    "from tier": (
+        "{messages:,} {messages:message|messages} of tiered storage, `{store}`, each at its queue offset.",
+        "{messages:,} 条消息取自多级存储 `{store}`，队列位点不变。",
+    ),
     "from queues": (
         (
             "{messages:,} {messages:message|messages} that `{store}` has elsewhere in its log, at the same queue offsets, with the size "
@@ -77,6 +81,7 @@ REPAIR = {
         "{segments:,} 个 commitlog 文件和写满的队列文件是硬链接：改动其中任何一个，两个存储都会改变。",
     ),
     "in the same log": ("the same log", "同一份日志"),
+    "in the tier": ("tiered storage", "多级存储"),
     "in another log": ("another log", "另一份日志"),
     "column source": ("found in", "来源"),
     "nothing from": (
@@ -188,13 +193,49 @@ REPAIR = {
     "result tier": ("Tiered storage:", "多级存储："),
     "tier kept": (
         (
-            "its files are not copied, only its metadata in `config`. Keep them, and the settings `messageStorePlugIn` and `tiered…` of "
-            "the broker: without them it does not serve what only the tier has. If the tier is in the old store, copy it, or let "
-            "`tieredStoreFilePath` name it."
+            "it is kept as it is (`--tier keep`): its files are in the folder `{folder}` of the new store, its metadata in `config`. Let "
+            "`tieredStoreFilePath` name that folder, and keep the other settings `messageStorePlugIn` and `tiered…` and the names of the "
+            "broker and its cluster: without them a broker does not serve what only the tier has."
         ),
         (
-            "其文件未复制，只复制了 `config` 中的元数据。请保留这些文件，以及 broker 的 `messageStorePlugIn` 和 `tiered…` 设置："
-            "否则 broker 无法提供仅存在于多级存储中的消息。如果多级存储在旧存储中，请复制它，或让 `tieredStoreFilePath` 指向它。"
+            "原样保留（`--tier keep`）：文件在新存储的目录 `{folder}` 中，元数据在 `config` 中。请让 `tieredStoreFilePath` 指向该目录，"
+            "并保留其他 `messageStorePlugIn` 和 `tiered…` 设置以及 broker 和集群的名称：否则 broker 无法提供仅存在于多级存储中的消息。"
+        ),
+    ),
+    "tier left": (
+        (
+            "it stays where it is (`--tier leave`), `{where}`; its metadata is in `config`. Keep its files, and the settings "
+            "`messageStorePlugIn` and `tiered…`: without them a broker does not serve what only the tier has. Two "
+            "brokers must not use it."
+        ),
+        (
+            "留在原处（`--tier leave`）：`{where}`，元数据在 `config` 中。请保留其文件以及 `messageStorePlugIn` 和 `tiered…` 设置："
+            "否则 broker 无法提供仅存在于多级存储中的消息。两个 broker 不能同时使用它。"
+        ),
+    ),
+    "tier in log": (
+        (
+            "its messages that the log lacks are in the new log (`--tier log`), before its first message, in segments "
+            "with the time of this "
+            "repair. The new store has no metadata of a tier. Start it without the settings `messageStorePlugIn` and "
+            "`tiered…`, or with a new "
+            "empty folder as `tieredStoreFilePath`. The old tier is as it was: `{where}`."
+        ),
+        (
+            "commitlog 中没有的消息已写入新的 commitlog（`--tier log`），位于其第一条消息之前，这些文件的时间为本次修复的时间。"
+            "新存储没有多级存储的元数据。启动时请去掉 `messageStorePlugIn` 和 `tiered…` 设置，或用新的空目录作为 `tieredStoreFilePath`。"
+            "旧的多级存储未改动：`{where}`。"
+        ),
+    ),
+    "tier expires": (
+        (
+            "a broker deletes segments of a tier that are older than `tieredStoreFileReservedTime` (72 hours by "
+            "default), the first time an "
+            "hour after its start: set it higher first if consumers still need their messages."
+        ),
+        (
+            "broker 会删除多级存储中早于 `tieredStoreFileReservedTime`（默认 72 小时）的文件，首次在启动一小时之后："
+            "如果消费者还需要这些消息，请先调大该值。"
         ),
     ),
     "tier not extracted": (
@@ -286,7 +327,8 @@ REPAIR = {
     ),
     "expired before": (
         (
-            "{messages:,} {messages:message|messages} that queues name, in segments before offset {begin:,}. Those files are missing, and "
+            "{messages:,} {messages:message|messages} that queues name, in segments before offset {begin:,}. Those "
+            "files are missing, and "
             "can have expired after {hours:,} hours (fileReservedTime)."
         ),
         (
@@ -307,7 +349,8 @@ REPAIR = {
     "result checkpoint": ("Checkpoint:", "checkpoint 文件："),
     "checkpoint later than log": (
         (
-            "it is {milliseconds:,} ms later than the last message, and was made again. Either messages after that one are lost, or it is "
+            "it is {milliseconds:,} ms later than the last message, and was made again. Either messages after that one "
+            "are lost, or it is "
             "of another log."
         ),
         "它比最后一条消息晚 {milliseconds:,} 毫秒，已重新生成。要么其后的消息已丢失，要么它不属于此 commitlog。",
@@ -335,7 +378,8 @@ REPAIR = {
     ),
     "settings other": (
         (
-            "`{file}` has none of the topics of this store: it is empty or of another broker. Made from the queues: each topic can be read "
+            "`{file}` has none of the topics of this store: it is empty or of another broker. Made from the queues: "
+            "each topic can be read "
             "and written, and has as many queues as there are here. Check types, permissions and numbers of queues before you reconnect "
             "clients, or restore it from a backup."
         ),
@@ -372,7 +416,8 @@ REPAIR = {
     "page assumed size": (
         (
             "no consume queue is left that shows how large they are, so each has {size:,} bytes, as those of a default broker "
-            "(mappedFileSizeConsumeQueue). If yours has another size, it does not start on them: repair again, and name its configuration."
+            "(mappedFileSizeConsumeQueue). If yours has another size, it does not start on them: repair again, and name "
+            "its configuration."
         ),
         (
             "没有留下能说明文件大小的消费队列，因此每个文件为 {size:,} 字节，与默认的 broker 相同（mappedFileSizeConsumeQueue）。"
@@ -399,7 +444,8 @@ REPAIR = {
     ),
     "result time": ("Time:", "时间："),
     "time of reading": (
-        "{time} if all of that is read at {rate} a second, as the plan read the log. Reads beside each other take less. How fast the disk "
+        "{time} if all of that is read at {rate} a second, as the plan read the log. Reads beside each other take less. "
+        "How fast the disk "
         "writes was not measured",
         "如果全部按制定计划时读取日志的速度（每秒 {rate}）读取，需要 {time}；并行读取时更短。没有测量磁盘的写入速度",
     ),
@@ -503,13 +549,15 @@ REPAIR = {
     "step copy of plain": (
         (
             "Start a broker of the same version on a copy of this store (`cp -a`), with the configuration of the old one, but without "
-            "`enableDLegerCommitLog`, all settings that begin with `dLeger`, `preferredLeaderId` and `storePathDLedgerCommitLog`, and with "
+            "`enableDLegerCommitLog`, all settings that begin with `dLeger`, `preferredLeaderId` and "
+            "`storePathDLedgerCommitLog`, and with "
             "`brokerRole` and `brokerId` of a master. Give it the copy as `storePathRootDir`, another `listenPort`, and a name server of "
             "its own as `namesrvAddr`: no client finds it. Change the version later."
         ),
         (
             "在本存储的副本（`cp -a`）上启动一个相同版本的 broker，使用原来的配置，但去掉 `enableDLegerCommitLog`、"
-            "所有以 `dLeger` 开头的配置、`preferredLeaderId` 和 `storePathDLedgerCommitLog`，并设置 master 的 `brokerRole` 和 `brokerId`。"
+            "所有以 `dLeger` 开头的配置、`preferredLeaderId` 和 `storePathDLedgerCommitLog`，并设置 master 的 "
+            "`brokerRole` 和 `brokerId`。"
             "把 `storePathRootDir` 设为副本，换一个 `listenPort`，并把 `namesrvAddr` 设为单独为它启动的 name server：客户端找不到它。"
             "以后再更换版本。"
         ),

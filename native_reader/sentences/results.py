@@ -86,6 +86,23 @@ RESULTS = {
         "{messages:,} {messages:message|messages} from {store}, in their places: there, it has the same log",
         "{messages:,} 条消息取自 {store}，位置不变：它在那里是同一份日志",
     ),
+    "taken from tier": (
+        "{messages:,} {messages:message|messages} from tiered storage, {store}",
+        "{messages:,} 条消息取自多级存储 {store}",
+    ),
+    "tier keep": (
+        "tiered storage of {where} is kept: its files are copied. --tier log puts its messages into the new log, --tier "
+        "leave copies nothing",
+        "{where} 的多级存储原样保留：其文件会被复制。--tier log 把其中的消息写入新的 commitlog，--tier leave 则不复制",
+    ),
+    "tier log": (
+        "what only tiered storage of {where} has goes into the new log, which needs it no more",
+        "仅 {where} 的多级存储中有的消息写入新的 commitlog，之后不再需要该多级存储",
+    ),
+    "tier leave": (
+        "tiered storage stays where it is, {where}: a broker needs it and its settings to serve what only the tier has",
+        "多级存储留在原处 {where}：broker 需要它及其设置，才能提供仅存在于其中的消息",
+    ),
     "taken by queue": (
         "{messages:,} {messages:message|messages} from {store}: its log is another one, and has them at the same queue offsets",
         "{messages:,} 条消息取自 {store}：它的日志不同，但消息的队列位点相同",

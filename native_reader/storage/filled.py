@@ -37,12 +37,13 @@ class Ranges(NamedTuple):
 
 
 class FilledFile(StoredFile):
-    """A file with ranges of others. `own`: the file with all other bytes; None if they are zeros."""
+    """A file with ranges of others. `own`: the file with all other bytes; None if they are zeros. `end`: bytes after the last range."""
 
-    def __init__(self, uri: str, own: str | None, ranges: Ranges, size: int) -> None:
+    def __init__(self, uri: str, own: str | None, ranges: Ranges, size: int, end: bytes = b"") -> None:
         super().__init__(uri)
         self._own, self._ranges, self._size = None if own is None else storage_of(own).open(own), ranges, size
         self._others: dict[int, StoredFile] = {}
+        self._end = end
 
     def size(self) -> int:
         return self._size if self._own is None else max(self._own.size(), self._size)
@@ -77,6 +78,9 @@ class FilledFile(StoredFile):
         if self._own is not None:
             return self._own.read_into(offset, view)
         view[:] = bytes(len(view))
+        if self._end and offset < (stop := (last := int(self._ranges.rows["stop"][-1])) + len(self._end)) and offset >= last:
+            count = min(len(view), stop - offset)
+            view[:count] = self._end[offset - last : offset - last + count]
         return len(view)
 
     def _other(self, number: int) -> StoredFile:
@@ -111,20 +115,20 @@ class FilledStorage(MadeStorage):
     """Files by name, each with the URI of its own bytes, if it has any, its ranges and its least size."""
 
     def __init__(self) -> None:
-        self._files: dict[str, tuple[str | None, Ranges, int]] = {}
+        self._files: dict[str, tuple[str | None, Ranges, int, bytes]] = {}
         self._url = mount(SCHEME, self)
 
-    def add(self, own: str | None, name: str, ranges: Ranges, size: int) -> str:
-        """The URI of the file at `own` with these ranges, and of at least that size."""
+    def add(self, own: str | None, name: str, ranges: Ranges, size: int, end: bytes = b"") -> str:
+        """The URI of the file at `own` with these ranges, and of at least that size. `end`: bytes after the last range."""
         uri = f"{self._url}/{len(self._files)}/{name}"
-        self._files[uri] = own, ranges, size
+        self._files[uri] = own, ranges, size, end
         return uri
 
     def own(self, uri: str) -> str | None:
         return self._files[uri][0]
 
     def contents(self, uri: str, most: int) -> Iterator[tuple[int, bytes]]:
-        rows = self._files[uri][1].rows
+        rows, end = self._files[uri][1].rows, self._files[uri][3]
         is_first = np.append(True, rows["start"][1:] != rows["stop"][:-1])
         starts, stops = rows["start"][is_first], rows["stop"][np.append(is_first[1:], True)]
         with self._open(uri) as file:
@@ -132,6 +136,8 @@ class FilledStorage(MadeStorage):
                 for at in range(start, stop, most):
                     (content,) = file.read_ranges([(at, min(most, stop - at))])
                     yield at, content
+        if end:
+            yield int(rows["stop"][-1]), end
 
     def _list(self, uri: str) -> list[DirEntry]:
         return [entry for name in self._files if name.rpartition("/")[0] == uri and (entry := self._entry(name)) is not None]

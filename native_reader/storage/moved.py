@@ -46,6 +46,11 @@ class Places(NamedTuple):
         """The old offsets of new ones."""
         return _shifted(new, self.new, self.old, self.begin)
 
+    @property
+    def first(self) -> int:
+        """The first offset that changes."""
+        return self.begin
+
     def where(self, which: NDArray[np.bool_] | slice) -> Places:
         """Only these."""
         return Places(self.old[which], self.sizes[which], self.new[which], self.is_record[which], self.begin)
@@ -191,7 +196,7 @@ class EntriesFile(StoredFile):
 
     def _translate(self, fields: NDArray[np.uint8]) -> None:
         old = np.ascontiguousarray(fields).view(STORED_OFFSET).reshape(-1).astype(np.int64)
-        rows = np.flatnonzero(old >= max(1, self._places.begin))
+        rows = np.flatnonzero(old >= max(1, self._places.first))
         fields[rows] = self._places.new_of(old[rows]).astype(STORED_OFFSET).view(np.uint8).reshape(-1, 8)
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rmqstore.cli.asked import AS_JSON, FILTERS, LANGUAGE, PATHS, PLACES, READING, Asked, takes
-from rmqstore.cli.repair import folder_of, planned_in, reading_of, show
+from rmqstore.cli.repair import TIER, folder_of, planned_in, reading_of, show
 from rmqstore.cli.stderr import clear, warnings_in
 
 HELP = """Write a new store to NEW with the messages of some topics of STORE, for a broker elsewhere.
@@ -24,10 +24,10 @@ Examples:
 @click.command(help=HELP, epilog=EPILOG)
 @takes(
     (*PATHS, click.argument("target", metavar="NEW", required=False, type=click.Path())),
-    (FILTERS[0], click.option("--dry-run", is_flag=True, help="Only read STORE, and print the plan.")),
+    (FILTERS[0], click.option("--dry-run", is_flag=True, help="Only read STORE, and print the plan."), TIER),
     *(LANGUAGE, AS_JSON, READING, PLACES),
 )
-def extract(asked: Asked, target: str | None, dry_run: bool, lang: str) -> int:
+def extract(asked: Asked, target: str | None, dry_run: bool, lang: str, tier: str | None) -> int:
     target = folder_of(asked, target, "extract")
     values = asked.values()
     topics = values.pop("topic", None)
@@ -35,6 +35,6 @@ def extract(asked: Asked, target: str | None, dry_run: bool, lang: str) -> int:
         raise click.UsageError("An extract needs a topic: --topic NAME.", click.get_current_context())
     reading = reading_of(asked, values, "An extract", lang)
     with warnings_in(lang):
-        done = asked.open().extract(target, topics, dry_run=dry_run, when_planned=planned_in(lang), language=lang, **reading)
+        done = asked.open().extract(target, topics, tier=tier, dry_run=dry_run, when_planned=planned_in(lang), language=lang, **reading)
         clear()
     return show(asked, done, lang, dry_run=dry_run)

@@ -43,6 +43,15 @@ CHOICES = (
 )
 
 
+TIER = click.option(
+    "--tier",
+    metavar="keep|log|leave",
+    help="Tiered storage: copy its files as they are, put its messages into the new log, or leave it where it is.  [default: what loses "
+    "nothing]",
+)
+"""What becomes of tiered storage."""
+
+
 @click.command(help=HELP, epilog=EPILOG)
 @takes(
     (*PATHS, click.argument("target", metavar="NEW", required=False, type=click.Path())),
@@ -63,6 +72,7 @@ CHOICES = (
             help="Make hard links to segments and queue files that nothing changes, not copies. NEW then shares these files with STORE.",
         ),
         click.option("--plain", is_flag=True, help="Of the store of a DLedger peer, make a plain one, for a broker without DLedger."),
+        TIER,
     ),
     *(LANGUAGE, AS_JSON, READING, PLACES),
 )
