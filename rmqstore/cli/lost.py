@@ -59,8 +59,8 @@ def lost(asked: Asked, output: str, keys_file: str | None, owners_file: str | No
     keys = None if keys_file is None else keys_in(keys_file)
     owners = None if owners_file is None else _owners_in(owners_file)
     with warnings_in(lang):
-        how = {"jobs": asked.jobs, "progress": bar("checking", "reading")}
-        done = asked.open().lost(output, keys=keys, owners=owners, **how, **of_read)
+        progress = bar("checking", "reading")
+        done = asked.open().lost(output, keys=keys, owners=owners, jobs=asked.jobs, progress=progress, **of_read)
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))
