@@ -40,11 +40,11 @@ def peer(rocketmq: Callable[[str], Java], tmp_path_factory: pytest.TempPathFacto
     return store
 
 
-def made_plain(store: Path, folder: Path) -> tuple[Survivors, Any]:
-    """Make a plain store. Returns what must be served of it: the messages of the old one, at the places that the table has."""
+def made_plain(store: Path, folder: Path, *others: Path, of: Path | None = None) -> tuple[Survivors, Any]:
+    """Make a plain store. Returns what must be served of it: the messages of `of` or the old one, at the places that the table has."""
     folder.mkdir(exist_ok=True)
-    survivors = Survivors.of(store)
-    done = nr.open(store, broker_conf=str(configuration(folder, store))).repair(folder / "new", plain=True)
+    survivors = Survivors.of(of or store)
+    done = nr.open(store, broker_conf=str(configuration(folder, store))).repair(folder / "new", plain=True, others=others)
     with Path(str(done.ids)).open() as file:
         moved = {int(row["old_physical_offset"]): row for row in csv.DictReader(file)}
     rows = {}
@@ -76,4 +76,23 @@ def test_a_broker_serves_every_message_once_and_goes_on(
     with started(rocketmq(version), tmp_path / "home", tmp_path / "new", port, **PLAIN_AGAIN) as broker:
         assert_consumed(broker.traffic("consume"), survivors)
         assert_goes_on(broker, survivors, end)
+    assert errors(tmp_path / "home") == []
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("plain 5.5.0")
+def test_a_broker_serves_all_of_three_peers_that_are_damaged_elsewhere(
+    rocketmq: Callable[[str], Java], peer: Callable[[str], tuple[Path, int]], tmp_path: Path
+) -> None:
+    whole, port = peer("5.5.0")
+    stores = [shutil.copytree(whole, tmp_path / name) for name in "abc"]
+    for number, store in enumerate(stores):
+        with sorted((store / "dledger-n0" / "data").iterdir())[0].open("r+b") as file:
+            file.seek(DAMAGED[0] + number * 5000)
+            file.write(bytes(DAMAGED[1]))
+    survivors, done = made_plain(stores[0], tmp_path / "one", *stores[1:], of=whole)
+    assert (done.plan.placeholders, done.is_whole, len(survivors.rows) > 300) == (0, True, True)
+    with started(rocketmq("5.5.0"), tmp_path / "home", tmp_path / "one" / "new", port, **PLAIN_AGAIN) as broker:
+        assert_consumed(broker.traffic("consume"), survivors)
+        assert_goes_on(broker, survivors, "killed")
     assert errors(tmp_path / "home") == []
