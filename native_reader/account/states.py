@@ -66,6 +66,7 @@ class Mark(IntEnum):
     TIER_DOUBT = auto()
     TIER_DAMAGE = auto()
     TIER_FILE = auto()
+    TIER_HOLE = auto()
     TIER_EXPIRED = auto()
     TIER_BYTES = auto()
     # For the account itself: an entry that names bytes of whole records
@@ -110,6 +111,7 @@ STATE_OF = {
     Mark.TIERED: SERVED,
     Mark.ONLY_TIERED: UNREACHABLE,
     Mark.TIER_NO_ENTRY: UNREACHABLE,
+    Mark.TIER_HOLE: UNREACHABLE,
     Mark.TIER_DOUBT: DOUBTFUL,
     Mark.TIER_DAMAGE: LOST,
     Mark.TIER_FILE: LOST,

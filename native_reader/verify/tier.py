@@ -48,7 +48,7 @@ _MARKS = {
     **dict.fromkeys((Mark.UNREAD_RECORD, Mark.QUEUE_NOT_READ), Mark.UNREAD_RECORD),
     Mark.UNREAD: Mark.UNREAD,
 }
-_NAMED = (Mark.TIERED, Mark.ONLY_TIERED, Mark.TIER_DOUBT)
+_NAMED = (Mark.TIERED, Mark.ONLY_TIERED, Mark.TIER_HOLE, Mark.TIER_DOUBT)
 _NONE, _FURTHEST = -1, 2**63 - 1
 Row = dict[str, Any]
 
@@ -80,6 +80,12 @@ class TierPart(NamedTuple):
     def segments(self) -> tuple[Segment, ...]:
         """The files of its records."""
         return self.read.store.segments if isinstance(self.read, StoreRead) else ()
+
+    @property
+    def hole(self) -> int:
+        """The queue offset of the first entry that is missing between others. Consumers of brokers 5.5.0 get nothing that follows it."""
+        holes = _holes("CONSUME_QUEUE", ((file.base, file.base + file.units) for file in self.queue.files))
+        return min((start for _, start, _ in holes), default=_FURTHEST)
 
     def tiered(self) -> TieredQueue | None:
         """The queue offsets that its files name."""
@@ -204,7 +210,7 @@ class _OfTier(Findings):
 
 def _renamed(part: TierPart, batch: pa.RecordBatch) -> list[Row]:
     """The runs of its records as those of a tier. Their places are none of the store's log."""
-    rows = [row for each in batch.to_pylist() if (row := _of_tier(part, each)) is not None]
+    rows = [row for each in batch.to_pylist() if (of_tier := _of_tier(part, each)) is not None for row in _before_hole(of_tier, part.hole)]
     named = merged((row["first"], row["stop"]) for row in rows if row["mark"] in _NAMED and row["first"] >= 0)
     tiered = part.tiered()
     begin = 0 if tiered is None else tiered.first
@@ -219,6 +225,17 @@ def _of_tier(part: TierPart, row: Row) -> Row | None:
         mark = Mark.ONLY_TIERED
     names = {} if mark == Mark.UNREAD else {"topic": part.queue.topic, "queue_id": part.queue.queue_id}
     return {**row, **names, "mark": int(mark), "first_offset": _NONE, "last_offset": _NONE}
+
+
+def _before_hole(row: Row, hole: int) -> Iterator[Row]:
+    """A run of messages, as two if there is a hole in the queue within it."""
+    if row["mark"] not in (Mark.TIERED, Mark.ONLY_TIERED) or row["stop"] <= hole:
+        yield row
+    elif row["first"] >= hole:
+        yield row | {"mark": int(Mark.TIER_HOLE)}
+    else:
+        yield row | {"stop": hole, "messages": hole - row["first"], "bytes": 0}
+        yield row | {"mark": int(Mark.TIER_HOLE), "first": hole, "messages": row["stop"] - hole, "bytes": 0}
 
 
 def _unnamed(row: Row, named: list[tuple[int, int]], begin: int) -> Iterator[Row]:

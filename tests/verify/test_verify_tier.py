@@ -203,6 +203,25 @@ def test_each_message_is_served_exactly_if_the_tier_has_it_and_its_queue_names_i
     assert not account.is_whole
 
 
+def test_what_follows_a_hole_in_the_queue_of_a_tier_is_not_served(whole: Path, store: Path) -> None:
+    """5.5.0's consumers got 35 of 164 messages, all before the hole."""
+    expire(store, 0.75)
+    log, queue = first_files(store)
+    entries, base = queue.read_bytes(), int(queue.name[8:])
+    before, after = 20, 40
+    queue.write_bytes(entries[:before])
+    queue.with_name(f"{queue.name[:8]}{base + after:020}").write_bytes(entries[after:])
+    found, account = checked(store)
+    assert "tier-missing" in {row["code"] for row in of_tier(found)}
+    names = log.parts[-4], int(log.parts[-3])
+    told, in_log = by_key(account), keys(store, **ORDINARY)
+    hole = (base + before) // 20
+    of_queue = {key for key in keys(whole, **ORDINARY) if key[:2] == names}
+    assert {told[key] for key in of_queue if key[2] < hole and key not in in_log} == {"served: tiered"}
+    assert {told[key] for key in of_queue if hole + 1 <= key[2] and key not in in_log} == {"unreachable: tier hole"}
+    assert {told[key] for key in in_log} == {"served: queued"}
+
+
 def test_a_file_that_the_metadata_counts_is_missed(whole: Path, store: Path) -> None:
     """Without it, a queue that is gone as a whole would have left no trace."""
     log, queue = first_files(store)
