@@ -64,7 +64,7 @@ _CLAIMS = (Mark.REMOVED, Mark.GAP, Mark.ENTRY, Mark.AFTER_END, Mark.UNREAD_RECOR
 """Something names messages that are not there."""
 _NO_MORE = (Mark.COMPRESSION, Mark.CHECKSUM)
 """A record is there, and its message is lost."""
-_IN_TIER = (Mark.TIERED, Mark.ONLY_TIERED, Mark.TIER_HOLE)
+_IN_TIER = (Mark.TIERED, Mark.ONLY_TIERED, Mark.TIER_HOLE, Mark.TIER_BEYOND)
 _WITH_TIER = (
     *(Mark.UNREAD_RECORD, *_IN_TIER, *_NO_MORE, Mark.TIER_DOUBT, Mark.TIER_NO_ENTRY, Mark.TIER_DAMAGE, Mark.TIER_FILE),
     *(Mark.REMOVED, Mark.GAP, Mark.ENTRY, Mark.AFTER_END, Mark.GROUP_OFFSET, Mark.BEFORE_BEGIN, Mark.TIER_EXPIRED),

@@ -67,6 +67,7 @@ class Mark(IntEnum):
     TIER_DAMAGE = auto()
     TIER_FILE = auto()
     TIER_HOLE = auto()
+    TIER_BEYOND = auto()
     TIER_EXPIRED = auto()
     TIER_BYTES = auto()
     # For the account itself: an entry that names bytes of whole records
@@ -112,6 +113,7 @@ STATE_OF = {
     Mark.ONLY_TIERED: UNREACHABLE,
     Mark.TIER_NO_ENTRY: UNREACHABLE,
     Mark.TIER_HOLE: UNREACHABLE,
+    Mark.TIER_BEYOND: UNREACHABLE,
     Mark.TIER_DOUBT: DOUBTFUL,
     Mark.TIER_DAMAGE: LOST,
     Mark.TIER_FILE: LOST,

@@ -83,6 +83,10 @@ ACCOUNT = {
         "tiered storage has it, after a hole in its queue there, where a broker stops",
         "多级存储中有此消息，但位于那里队列的空洞之后，broker 读到空洞即停止",
     ),
+    "because tier beyond": (
+        "tiered storage has it, beyond the end of its queue in the store, up to which consumers ask",
+        "多级存储中有此消息，但超出存储目录中其队列的末尾，消费者只拉取到该末尾",
+    ),
     "because tier file": ("the metadata of tiered storage counts it, in a missing file", "多级存储的元数据计入了此消息，但其文件缺失"),
     "because tier expired": ("it is in tiered storage, before the begin of its queue there", "此消息在多级存储中，位于那里的队列开头之前"),
     "because tier bytes": ("bytes of tiered storage without a record", "多级存储中没有记录的字节"),

@@ -25,6 +25,7 @@ from native_reader.plan.ends import find_ends
 from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.sentences import Said, say, verbatim
+from native_reader.sides.lag import QueueEnds
 from native_reader.sides.queues import Queue, QueueFile, QueueReader
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.verify.findings import Findings
@@ -48,14 +49,15 @@ _MARKS = {
     **dict.fromkeys((Mark.UNREAD_RECORD, Mark.QUEUE_NOT_READ), Mark.UNREAD_RECORD),
     Mark.UNREAD: Mark.UNREAD,
 }
-_NAMED = (Mark.TIERED, Mark.ONLY_TIERED, Mark.TIER_HOLE, Mark.TIER_DOUBT)
+_NAMED = (Mark.TIERED, Mark.ONLY_TIERED, Mark.TIER_HOLE, Mark.TIER_BEYOND, Mark.TIER_DOUBT)
 _NONE, _FURTHEST = -1, 2**63 - 1
 Row = dict[str, Any]
 
 
 class TierPart(NamedTuple):
     """One queue of a tier. `read`: of its records. `missing`: what the metadata counts and no file has: of records or of the queue, where
-    it begins and stops, in bytes. `is_looked_for`: a broker looks in the tier for what its log and its queues do not have.
+    it begins and stops, in bytes. `is_looked_for`: a broker looks in the tier for what its log and its queues do not have. `end`: of the
+    queue in the store; consumers of brokers 5.5.0 do not ask for more.
     """
 
     uri: str
@@ -64,6 +66,7 @@ class TierPart(NamedTuple):
     missing: tuple[tuple[str, int, int], ...]
     is_live: bool
     is_looked_for: bool
+    end: int
     tolerance: int
 
     @property
@@ -104,7 +107,7 @@ def parts_of_tier(store: StoreFiles, sides: Sides, planning: Planning) -> list[T
     expected = sizes_of(store.config)
     found = {queue.name: queue for queue in queues_of_tier(store, planning.tiered_store_file_path)}
     root = next((queue.uri.rsplit("/", 2)[0] for queue in found.values()), store.uri)
-    is_looked_for = sides.begin > 0 or not store.segments
+    is_looked_for, ends = sides.begin > 0 or not store.segments, QueueEnds(store.queues, store.first_record)
 
     def part(name: Place, queue: TierQueue | None) -> TierPart:
         entries, logs = ([], []) if queue is None else (queue.entries, queue.logs)
@@ -112,7 +115,8 @@ def parts_of_tier(store: StoreFiles, sides: Sides, planning: Planning) -> list[T
         files = tuple(QueueFile(file.uri, file.base // _ENTRY, file.size // _ENTRY) for file in entries if file.base % _ENTRY == 0)
         read = None if queue is None else _read_of(queue, planning)
         uri = root if queue is None else queue.uri
-        return TierPart(uri, Queue(*name, batch=False, files=files), read, missing, sides.is_live, is_looked_for, sides.tolerance)
+        end = ends.next_offset(*name) or 0
+        return TierPart(uri, Queue(*name, batch=False, files=files), read, missing, sides.is_live, is_looked_for, end, sides.tolerance)
 
     parts = [part(name, found.get(name)) for name in {**found, **expected[0], **expected[1]}]
     return [each for each in parts if each.queue.files or each.read is not None or each.missing]
@@ -210,7 +214,7 @@ class _OfTier(Findings):
 
 def _renamed(part: TierPart, batch: pa.RecordBatch) -> list[Row]:
     """The runs of its records as those of a tier. Their places are none of the store's log."""
-    rows = [row for each in batch.to_pylist() if (of_tier := _of_tier(part, each)) is not None for row in _before_hole(of_tier, part.hole)]
+    rows = [row for each in batch.to_pylist() if (of_tier := _of_tier(part, each)) is not None for row in _in_reach(of_tier, part)]
     named = merged((row["first"], row["stop"]) for row in rows if row["mark"] in _NAMED and row["first"] >= 0)
     tiered = part.tiered()
     begin = 0 if tiered is None else tiered.first
@@ -227,15 +231,16 @@ def _of_tier(part: TierPart, row: Row) -> Row | None:
     return {**row, **names, "mark": int(mark), "first_offset": _NONE, "last_offset": _NONE}
 
 
-def _before_hole(row: Row, hole: int) -> Iterator[Row]:
-    """A run of messages, as two if there is a hole in the queue within it."""
-    if row["mark"] not in (Mark.TIERED, Mark.ONLY_TIERED) or row["stop"] <= hole:
+def _in_reach(row: Row, part: TierPart) -> Iterator[Row]:
+    """A run of messages, or two, if consumers come only to some of them."""
+    reach, mark = min((part.hole, Mark.TIER_HOLE), (part.end, Mark.TIER_BEYOND))
+    if row["mark"] != Mark.TIERED or row["stop"] <= reach:
         yield row
-    elif row["first"] >= hole:
-        yield row | {"mark": int(Mark.TIER_HOLE)}
+    elif row["first"] >= reach:
+        yield row | {"mark": int(mark)}
     else:
-        yield row | {"stop": hole, "messages": hole - row["first"], "bytes": 0}
-        yield row | {"mark": int(Mark.TIER_HOLE), "first": hole, "messages": row["stop"] - hole, "bytes": 0}
+        yield row | {"stop": reach, "messages": reach - row["first"], "bytes": 0}
+        yield row | {"mark": int(mark), "first": reach, "messages": row["stop"] - reach, "bytes": 0}
 
 
 def _unnamed(row: Row, named: list[tuple[int, int]], begin: int) -> Iterator[Row]:

@@ -259,14 +259,14 @@ def test_what_the_log_has_lost_is_not_lost_where_the_tier_has_it(whole: Path, st
     assert {key for key, state in told.items() if state == "unreachable: only tiered"} == gone & had
 
 
-def test_a_lost_queue_is_served_from_the_tier(whole: Path, store: Path) -> None:
+def test_a_lost_queue_is_not_served_from_the_tier(whole: Path, store: Path) -> None:
     had = keys(whole, **ORDINARY)
     expire(store, 0.75)
     log, _ = first_files(store)
     shutil.rmtree(store / "consumequeue" / log.parts[-4] / log.parts[-3])
     told, in_log = by_key(checked(store)[1]), keys(store)
     gone = {key for key in had - in_log if key[:2] == (log.parts[-4], int(log.parts[-3]))}
-    assert {told[key] for key in gone} == {"served: tiered"}
+    assert {told[key] for key in gone} == {"unreachable: tier beyond"}
 
 
 def test_a_store_that_begins_at_0_gets_nothing_from_the_tier(whole: Path, store: Path) -> None:
