@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from make_stores import DLEDGER
-from repairs import SETTINGS, assert_consumed, assert_goes_on, configuration, errors, started
+from repairs import SETTINGS, assert_consumed, assert_goes_on, assert_served, configuration, errors, started
 from rocketmq import OP_BATCHES, Java, running
 from served import Survivors
 
 import native_reader as nr
 
-PLAIN_AGAIN = {"enableLmq": "false", "enableMultiDispatch": "false", "timerWheelEnable": "false"}
+PLAIN_AGAIN = {"enableLmq": "false", "enableMultiDispatch": "false"}
 ON = (("4.9.7", "4.9.7", "killed"), ("5.5.0", "5.5.0", "killed"), ("5.5.0", "5.3.3", "stopped"), ("5.5.0", "4.9.7", "killed"))
 """The version of the peer, that of the broker on the new store, and how this one ends before it starts once more."""
 DAMAGED = 30_000, 2_000
@@ -75,6 +75,8 @@ def test_a_broker_serves_every_message_once_and_goes_on(
     assert len(survivors.rows) > 300
     with started(rocketmq(version), tmp_path / "home", tmp_path / "new", port, **PLAIN_AGAIN) as broker:
         assert_consumed(broker.traffic("consume"), survivors)
+        if version.startswith("5"):
+            assert_served(broker.traffic("popped"), "pop", survivors.of_topic("Plain"), ("unordered",))
         assert_goes_on(broker, survivors, end)
     assert errors(tmp_path / "home") == []
 
