@@ -254,7 +254,8 @@ class _Queue:
         """Whether a tier was read, and something is known of this queue there."""
         if Mark.TIERED in self._by_mark:
             self._look_in_log(self._by_mark.pop(Mark.TIERED))
-        self._known = self._ranges(_THERE - {*_NO_MORE} if self._has_tier else _THERE)
+        # The tier can have copies of what was deleted.
+        self._known = self._ranges(_THERE - {*_NO_MORE} | {Mark.DELETED_TOPIC} if self._has_tier else _THERE)
         # Until each run, the latest and the furthest; from each run on, the earliest and the nearest. A queue can have very many runs.
         self._latest = [(-1, 0), *accumulate(map(itemgetter("last_time", "last_offset"), self._present), _most)]
         backwards = map(itemgetter("first_time", "first_offset"), reversed(self._present))

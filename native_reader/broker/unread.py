@@ -144,10 +144,16 @@ def _compacted(store: StoreFiles) -> Iterator[Unread]:
 
 def _of_other_broker(store: StoreFiles) -> Iterator[Unread]:
     """Files of rocketmq-rust. On a slow storage, they are not looked for."""
-    storage = storage_of(store.uri)
-    found = [] if storage.is_slow else [name for name in _OF_RUST if storage.entry(f"{store.uri}/{name}") is not None]
+    found = [] if storage_of(store.uri).is_slow else [name for name in _OF_RUST if _is_there(f"{store.uri}/{name}")]
     if found:
         yield Unread(OTHER_BROKER, f"{store.uri}/{found[0]}", say("of rocketmq-rust", store=store.uri, names=", ".join(found)))
+
+
+def _is_there(uri: str) -> bool:
+    try:
+        return storage_of(uri).entry(uri) is not None
+    except OSError:  # its folder is forbidden, which is said of the folder
+        return False
 
 
 def _size_below(directory: str, levels: int = _LEVELS) -> int:

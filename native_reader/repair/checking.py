@@ -56,7 +56,12 @@ class Checked(NamedTuple):
     @property
     def copied(self) -> list[Warned]:
         """The warnings that a repaired store has, too."""
-        return [Warned.of(row) for row in self.findings if row["code"] in _STAYS]
+        return [Warned.of(row) for row in self.findings if row["code"] in _STAYS or _is_of_delivery(row)]
+
+
+def _is_of_delivery(row: Mapping[str, Any]) -> bool:
+    """Whether the store time of a delayed message is wrong: its entry has the time of its delivery, which counts for a broker."""
+    return row["code"] == "entry-tag" and "impossible delivery" in row["details"]
 
 
 def checked(files: StoreFiles, settings: ReadSettings) -> Checked:

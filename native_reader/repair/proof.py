@@ -43,13 +43,13 @@ def prove(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings,
 
 
 def _check(plan: RepairPlan, check: Checked, place: str) -> list[Warned]:
-    warnings = []
+    warnings, known = [], {each.text for each in plan.copied}
     kept = sum(doubt.is_kept for doubt in plan.doubts.values())  # their entries stay
     left = dict.fromkeys(_OF_DOUBTS, kept)
     for row in check.findings:
         if row["code"] in left:
             left[row["code"]] -= row["count"]
-        if row["code"] not in COPIED and left.get(row["code"], -1) < 0:
+        if row["code"] not in COPIED and Warned.of(row).text not in known and left.get(row["code"], -1) < 0:
             raise refusal("proof", found=Warned.of(row).text, path=place)
         warnings.append(Warned.of(row))
     return warnings

@@ -17,11 +17,13 @@ from native_reader.plan.plan import Plan, whole_reads
 from native_reader.plan.planner import plan_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.tiered import joined, may_want, of_copies, plan_of_tier, tier_log
-from native_reader.predicate.tree import Column, In, Predicate, all_of
+from native_reader.predicate.tree import Column, In, Not, Predicate, all_of
 from native_reader.scan.run import Run
 from native_reader.storage.store import StoreFiles
 
 _KEY = ("topic", "queue_id", "queue_offset", "corrupt_reason")
+_IS_QUEUED = Not(In(Column("kind"), ("prepared", "rollback")))
+"""Such records have the offset of no queue: with 0 in it, one would hide the first message of its queue in the tier."""
 _MOST_TOPICS = 1000
 Ranges = Sequence[tuple[int, int]]
 
@@ -58,7 +60,7 @@ def with_tiers(
 def _of_keys(predicate: Predicate, topics: tuple[str, ...]) -> Predicate:
     """The condition on records of the log that may have a copy in the tier, among what is wanted."""
     of_topics = (In(Column("topic"), topics),) if len(topics) <= _MOST_TOPICS else ()
-    return all_of((of_copies(predicate), *of_topics))
+    return all_of((of_copies(predicate), _IS_QUEUED, *of_topics))
 
 
 def _lenient(planning: Planning) -> Planning:

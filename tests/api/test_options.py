@@ -309,6 +309,7 @@ OTHERS: dict[str, object] = {
     "where": "flag = 1",
     "tags": "paid",
     "keys": "k",
+    "text": "word",
     "msg_id": "i",
     "summary": "folder",
     "starting_offsets": {"T0": {0: 1}},

@@ -50,7 +50,7 @@ def test_a_wrong_checksum_is_corrected_and_nothing_else(store: Path, tmp_path: P
     assert (done.plan.messages, done.plan.placeholders, done.is_whole) == (800, 0, False)
     facts = json.loads((tmp_path / "new" / "repair.json").read_text())
     assert facts["records_with_another_checksum"] == [int(segment.name) + at]
-    assert facts["choices"] == {"crc": "fix", "keep_doubtful": False, "single": False, "link": False, "plain": False}
+    assert facts["choices"] == {"crc": "fix", "keep_doubtful": False, "single": False, "link": False, "plain": False, "tier": ""}
     assert (
         "- **With another checksum:** 1 message, kept. Consumers get a body that is not what was sent." in Path(done.page or "").read_text()
     )

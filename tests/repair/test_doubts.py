@@ -172,3 +172,19 @@ def test_a_packed_body_that_is_marked_as_plain_is_lost(tmp_path: Path) -> None:
     patch(segment, log.placed[2].offset + SYS_FLAG + 3, b"\x00")
     done = nr.open(store).repair(tmp_path / "new")
     assert [(offset, doubt.why) for offset, doubt in done.plan.doubts.items()] == [(log.placed[2].offset, "packed")]
+
+
+def test_a_wrong_store_time_of_a_delayed_message_ended_the_repair(tmp_path: Path) -> None:
+    """Its entry has the time of its delivery, so a broker delivers it. The new store was called wrong, after it was written."""
+    store = unpack("5.5.0-kinds", tmp_path, STORES).root
+    delayed = nr.open(store).messages(topic="SCHEDULE_TOPIC_XXXX", system_topics=True, columns="physical_offset").to_table()
+    offset = delayed["physical_offset"][0].as_py()
+    segment = next(each for each in reversed(segments(store)) if int(each.name) <= offset)
+    patch(segment, offset - int(segment.name) + 56, bytes.fromhex("1033333333333333"))
+    done = nr.open(store).repair(tmp_path / "new")
+    assert done.is_whole
+    assert "`entry-tag`: entry 0 of queue" in (page := Path(done.page or "").read_text())
+    assert "its delivery time is impossible" in page
+    assert len(nr.open(tmp_path / "new").messages(topic="SCHEDULE_TOPIC_XXXX", system_topics=True, columns="topic").to_table()) == len(
+        delayed
+    )

@@ -73,7 +73,7 @@ def like_pattern(random: Random) -> str:
 
 def leaf(random: Random) -> str:
     negated = random.choice(["", "", "NOT "])
-    match random.randrange(13):
+    match random.randrange(15):
         case 0 | 1:
             column = random.choice(TEXTS)
             return f"{column} {random.choice(COMPARISONS)} {quoted(random, random.choice(VALUES.get(column, ODD)))}"
@@ -101,6 +101,11 @@ def leaf(random: Random) -> str:
             moment = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC) + timedelta(milliseconds=random.randint(0, ROWS * 977))
             written = random.choice([f"{moment:%Y-%m-%d %H:%M:%S}", f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z", f"{moment:%Y-%m-%d %H:%M:%S}+05:30"])
             return f"{random.choice(MOMENTS)} {random.choice(['<', '>=', '=', '!='])} TIMESTAMP '{written}'"
+        case 12:
+            keys = ", ".join(quoted(random, random.choice(["k1", "k2", "k3", "a", "🚀", "none"])) for _ in range(random.randint(1, 4)))
+            return f"{negated}arrays_overlap(keys, array({keys}))"
+        case 13:
+            return f"{negated}contains({random.choice(('topic', 'tags', 'body_text'))}, {quoted(random, random.choice(ODD))})"
         case _:
             return f"body {random.choice(['=', '!=', '<', '>'])} X'{random.choice(ODD).encode().hex()}'"
 

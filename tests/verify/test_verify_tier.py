@@ -98,6 +98,14 @@ def test_a_whole_tier_changes_nothing_of_a_whole_log(whole: Path) -> None:
     assert {**account.messages, "not read": plain.messages["not read"]} == plain.messages
 
 
+def test_a_copy_of_a_message_of_a_deleted_topic_is_not_counted_again(tmp_path: Path) -> None:
+    write_store(tmp_path / "store", StoreSpec(bytes=60 << 10, body=100, topics=4, deleted="orders"))
+    add_tier(tmp_path / "store", tmp_path / "store/tiered", 1_500)
+    account, plain = (checked(tmp_path / "store", tiered=tiered)[1].messages for tiered in (True, False))
+    assert account["deleted"] > 0
+    assert {**account, "not read": plain["not read"]} == plain
+
+
 def test_what_expired_is_served_by_the_tier(whole: Path, store: Path) -> None:
     had = keys(whole, **ORDINARY)
     expire(store)
