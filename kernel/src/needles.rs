@@ -1,5 +1,6 @@
 //! Which records may have one of some texts: their bytes are searched before anything of them is decoded.
 
+use crate::properties::word;
 use crate::record::{INNER_BATCH, Place};
 use memchr::memmem::Finder;
 use std::collections::HashSet;
@@ -108,16 +109,6 @@ impl Endings {
     #[inline(always)]
     fn bit_of(&self, ending: u64) -> usize {
         (ending.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
-    }
-}
-
-/// Eight bytes as a number; bytes after the end are zeros.
-#[inline(always)]
-fn word(bytes: &[u8], at: usize) -> u64 {
-    let rest = bytes.get(at..).unwrap_or_default();
-    match rest.first_chunk() {
-        Some(eight) => u64::from_le_bytes(*eight),
-        None => rest.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)),
     }
 }
 

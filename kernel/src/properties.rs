@@ -66,7 +66,7 @@ pub fn sign_of(bytes: &[u8], begin: usize, end: usize) -> u64 {
 
 /// Eight bytes as a number; bytes after the buffer are zeros.
 #[inline(always)]
-fn word(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn word(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
     match rest.first_chunk() {
         Some(eight) => u64::from_le_bytes(*eight),

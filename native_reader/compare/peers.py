@@ -237,7 +237,7 @@ def shared(one: Entries, other: Entries) -> tuple[Entries, Entries]:
 def agreed(one: Entries, other: Entries) -> int:
     """The last index up to which both logs have the same entries, also where one of them lost some; -1 if nothing shows any.
 
-    One peer wrote all entries of a term, in one log: whoever has one of them has all that were before it in that log.
+    In a term, only the leader appends entries. So a peer that has an entry of a term also got all entries before it in the leader's log.
     """
     terms = np.intersect1d(one.term, other.term)
     lasts = [min(int(each.number[each.term == term].max()) for each in (one, other)) for term in terms]

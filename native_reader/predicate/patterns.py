@@ -98,7 +98,7 @@ def _unescaped(piece: str) -> str:
 
 
 def literals_of_like(pattern: str) -> list[str]:
-    """The texts between the wildcards of a LIKE pattern, each of which every match has."""
+    """The texts between the wildcards of a LIKE pattern: each text that matches contains all of them."""
     literals = [""]
     for piece in _PIECE.findall(pattern):
         if piece[0] in "%_":

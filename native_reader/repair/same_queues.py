@@ -119,7 +119,7 @@ class SameQueues:
         return taken, found[taken]
 
     def _are_not_disproved(self, equal: Numbers) -> Mask:
-        """Which are in queues of which no record differs."""
+        """Which messages are in a queue without a record that differs."""
         differing = np.unique(self._edges.key[equal == 0] >> _SLOTS)
         return ~np.isin(self.lost.key >> _SLOTS, differing)
 

@@ -1,7 +1,7 @@
 """What other peers of a DLedger group have where one of them has no whole entry: the entry itself, in its place.
 
-Two logs are the same up to the last entry of which both show, by its term, that it is in both: see `agreed`. If that is the end of this
-log, what the other has after it is what follows.
+The terms of entries show up to which entry two logs are the same: see `agreed`. If that is the last entry of this log, the entries that
+the other log has after it are taken too.
 """
 
 from __future__ import annotations

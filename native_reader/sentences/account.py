@@ -65,13 +65,13 @@ ACCOUNT = {
     "because group offset": ("a consumer group is beyond the end of the queue", "消费组的位点超出队列末尾"),
     "because checkpoint": ("the checkpoint is later than the last record", "checkpoint 晚于最后一条记录"),
     "because unread": ("the file was not read", "文件未读取"),
-    "because tiered": ("tiered storage has it, and the log has no more", "多级存储中有此消息，日志中已没有"),
+    "because tiered": ("it is in tiered storage, and no longer in the log", "多级存储中有此消息，日志中已没有"),
     "because only tiered": (
-        "tiered storage has it whole, but only with tieredStorageLevel=FORCE does a broker not look for it in its log",
+        "it is whole in tiered storage, but a broker looks for it in its log, unless tieredStorageLevel is FORCE",
         "多级存储中的此消息完好，但除非 tieredStorageLevel=FORCE，broker 会在日志中查找它",
     ),
     "because tier no entry": (
-        "tiered storage has it, and no entry of its queue there names it",
+        "it is in tiered storage, and no entry of its queue there names it",
         "多级存储中有此消息，但那里的队列没有指向它的条目",
     ),
     "because tier doubt": ("it is in tiered storage, and something there contradicts it", "此消息在多级存储中，但那里有内容与其矛盾"),
@@ -80,11 +80,11 @@ ACCOUNT = {
         "多级存储的队列中有其位置，但那里没有完好的记录",
     ),
     "because tier hole": (
-        "tiered storage has it, after a hole in its queue there, where a broker stops",
+        "it is in tiered storage, after a hole in its queue there, and a broker stops at the hole",
         "多级存储中有此消息，但位于那里队列的空洞之后，broker 读到空洞即停止",
     ),
     "because tier beyond": (
-        "tiered storage has it, beyond the end of its queue in the store, up to which consumers ask",
+        "it is in tiered storage, after the end of its queue in the store, and consumers do not ask for more",
         "多级存储中有此消息，但超出存储目录中其队列的末尾，消费者只拉取到该末尾",
     ),
     "because tier file": ("the metadata of tiered storage counts it, in a missing file", "多级存储的元数据计入了此消息，但其文件缺失"),

@@ -58,7 +58,7 @@ REFUSALS = {
         "{store} 已经是普通存储，没有 DLedger 日志。请不带 --plain（在 Python 中不带 plain=True）修复它",
     ),
     "refused other is no peer": (
-        "{store} is not the store of a DLedger peer: what a peer lacks comes from other peers of its group only. Name one of them, or "
+        "{store} is not the store of a DLedger peer. What a peer lacks can only be taken from other peers of its group. Name one of them, or "
         "leave --from out",
         "{store} 不是 DLedger 节点的存储：节点缺失的内容只能取自同组的其他节点。请指定其中一个，或去掉 --from",
     ),
@@ -168,10 +168,9 @@ REFUSALS = {
         "请保留多级存储：--tier keep，在 Python 中为 tier='keep'",
     ),
     "refused no place before log": (
-        "the {messages:,} {messages:message|messages} that only tiered storage has {messages:needs|need} {segments:,} "
-        "{segments:segment|segments} before the log of {store}, which begins at offset {begin:,}: there is no room. A "
-        "record after the first one "
-        "of its queue would be in the wrong order. Keep the tier: --tier keep, in Python tier='keep'",
+        "{messages:,} {messages:message is|messages are} only in tiered storage. To write {messages:it|them} before the log of {store}, "
+        "{segments:,} more {segments:segment|segments} would be needed, but that log begins at offset {begin:,}: there is no room. After "
+        "the log, their queues would be in the wrong order. Keep the tier: --tier keep, in Python tier='keep'",
         "仅多级存储中有的 {messages:,} 条消息需要在 {store} 的 commitlog 之前增加 {segments:,} 个文件，而它从偏移量 "
         "{begin:,} 开始：空间不足。"
         "放在队列第一条记录之后则顺序错误。请保留多级存储：--tier keep，在 Python 中为 tier='keep'",

@@ -30,7 +30,7 @@ RESCUE = {
     ),
     "result tiered": ("Tiered storage:", "多级存储："),
     "page tiered": (
-        "{messages:,} {messages:message|messages} that only tiered storage has, in `tiered/`.",
+        "{messages:,} {messages:message|messages} that {messages:is|are} only in tiered storage, in `tiered/`.",
         "仅存在于多级存储中的 {messages:,} 条消息，保存在 `tiered/` 中。",
     ),
     "tier damaged": (
@@ -152,7 +152,7 @@ RESCUE = {
         "`doubtful/`：校验和错误的消息，单独导出。",
     ),
     "file tiered": (
-        "`tiered/`: the messages that only tiered storage has, as an export of their own.",
+        "`tiered/`: the messages that are only in tiered storage, as an export of their own.",
         "`tiered/`：仅存在于多级存储中的消息，单独导出。",
     ),
     "file damage": (

@@ -53,7 +53,7 @@ RESULTS = {
         "{messages:,} 条校验和错误的消息另存于 {folder}",
     ),
     "saved tiered": (
-        "{messages:,} {messages:message|messages} that only tiered storage has saved apart, in {folder}",
+        "{messages:,} {messages:message|messages} from tiered storage {messages:was|were} saved apart, in {folder}",
         "仅存在于多级存储中的 {messages:,} 条消息另存于 {folder}",
     ),
     "no loss": ("no loss found", "未发现任何丢失"),
@@ -96,7 +96,7 @@ RESULTS = {
         "{where} 的多级存储原样保留：其文件会被复制。--tier log 把其中的消息写入新的 commitlog，--tier leave 则不复制",
     ),
     "tier log": (
-        "what only tiered storage of {where} has goes into the new log, which needs it no more",
+        "the messages that are only in tiered storage, {where}, are written into the new log. A broker on it does not need that tier",
         "仅 {where} 的多级存储中有的消息写入新的 commitlog，之后不再需要该多级存储",
     ),
     "tier leave": (

@@ -22,6 +22,6 @@ def keys_in(path: str) -> list[str]:
     """The keys in the file of `--keys`, one a line."""
     keys = list(dict.fromkeys(filter(None, map(str.strip, text_of(path, "--keys").splitlines()))))
     if not keys or len(keys) > _MOST_KEYS:
-        what = f"it has {len(keys):,} keys, and {_MOST_KEYS:,} are the most. Split it" if keys else "it has no key. Write one a line"
+        what = f"it has {len(keys):,} keys, and {_MOST_KEYS:,} are the most. Split it" if keys else "it has no key. Write one in each line"
         raise click.BadParameter(f"{path}: {what}", click.get_current_context(), param_hint="--keys")
     return keys

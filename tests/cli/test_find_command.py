@@ -133,4 +133,4 @@ def test_many_keys_from_a_file(store: Path, tmp_path: Path) -> None:
     file.write_text("\n")
     ended = run("find", store, "--keys", file)
     assert ended.code == 2
-    assert "it has no key. Write one a line" in ended.err
+    assert "it has no key. Write one in each line" in ended.err

@@ -338,7 +338,7 @@ def test_topics_without_a_folder_are_in_the_file_of_the_store(tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["-o", "{out}", "--keys", "{empty}"], "it has no key. Write one a line"),
+        (["-o", "{out}", "--keys", "{empty}"], "it has no key. Write one in each line"),
         (["-o", "{out}", "--keys", "{none}"], "No such file or directory"),
         (["-o", "{out}", "--owners", "{empty}"], "it has no line"),
         (["-o", "{out}", "--owners", "{bad}"], "line 1: expected a pattern of topics and a team"),
