@@ -58,8 +58,8 @@ REFUSALS = {
         "{store} 已经是普通存储，没有 DLedger 日志。请不带 --plain（在 Python 中不带 plain=True）修复它",
     ),
     "refused other is no peer": (
-        "{store} is not the store of a DLedger peer. What a peer lacks can only be taken from other peers of its group. Name one of them, or "
-        "leave --from out",
+        "{store} is not the store of a DLedger peer. What a peer lacks can only be taken from other peers of its group. "
+        "Name one of them, or leave --from out",
         "{store} 不是 DLedger 节点的存储：节点缺失的内容只能取自同组的其他节点。请指定其中一个，或去掉 --from",
     ),
     "refused peers part": (
