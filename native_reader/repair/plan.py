@@ -23,7 +23,7 @@ from native_reader.broker.progress import checkpoint_of
 from native_reader.broker.settings import Topics
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.layout.properties import CRC_SIZE
+from native_reader.layout.properties import CRC_SIZE, crc_trailer
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_light, is_written
 from native_reader.layout.record import ENTRY_HEAD, UP_TO_MAGIC, Numbers, stored_crc
 from native_reader.log.recovery import is_controlled
@@ -191,16 +191,20 @@ class RepairPlan:
         sums = {offset + UP_TO_MAGIC: stored_crc(right) for offset, right in self.corrected.items()}
         changed = sums | {offset + change.at: change.content for offset, change in self.fields.items()}
         if self.filling.crc:
-            changed |= dict(self._checksums(offset, changed) for offset in {*self.corrected, *self.fields})
+            for offset in {*self.corrected, *self.fields}:
+                changed |= self._checksum(offset, changed)
         return changed
 
-    def _checksums(self, offset: int, changed: Mapping[int, bytes]) -> tuple[int, bytes]:
-        """The place of the checksum of a whole record (enabledAppendPropCRC), and what it is with these changes."""
-        content = bytearray(bytes_at(self.files, offset, size_at(self.files, offset))[:-CRC_SIZE])
+    def _checksum(self, offset: int, changed: Mapping[int, bytes]) -> Mapping[int, bytes]:
+        """The checksum of a whole record (enabledAppendPropCRC) with these changes, by its place; older records have none."""
+        whole = bytes_at(self.files, offset, size_at(self.files, offset))
+        if crc_trailer(whole) is None:
+            return {}
+        content = bytearray(whole[:-CRC_SIZE])
         for at, part in changed.items():
             if offset <= at < offset + len(content):
                 content[at - offset : at - offset + len(part)] = part
-        return offset + len(content), checksum_of(bytes(content))
+        return {offset + len(content): checksum_of(bytes(content))}
 
     @property
     def changes(self) -> bool:

@@ -53,6 +53,18 @@ def test_a_record_with_a_wrong_checksum(store: Path, tmp_path: Path, what: str) 
     assert wrong_checksums(tmp_path / "new") == []
 
 
+def test_a_record_from_before_the_setting_lost_its_last_property(store: Path, tmp_path: Path) -> None:
+    """Its last 20 bytes were taken for a checksum, and overwritten."""
+    segment, (offset, size) = store / "commitlog" / f"{0:020d}", places(store)[20]
+    patch(segment, offset + size - CRC_SIZE, b"Z")
+    patch(segment, offset + 95, bytes([segment.read_bytes()[offset + 95] ^ 1]))
+    expected = segment.read_bytes()[offset : offset + size]
+    done = nr.open(store).repair(tmp_path / "new", crc="fix")
+    assert [*done.plan.corrected] == [offset]
+    record = (tmp_path / "new/commitlog" / f"{0:020d}").read_bytes()[offset : offset + size]
+    assert (record[:8], record[12:]) == (expected[:8], expected[12:])
+
+
 def test_an_extract_is_refused(store: Path, tmp_path: Path) -> None:
     with pytest.raises(nr.RepairError, match="which cover their places in the log, and an extract moves them"):
         nr.open(store).extract(tmp_path / "new", ["Plain"])
