@@ -207,16 +207,14 @@ class Peers:
 
     def _elsewhere(self, chosen: Peer) -> Iterator[Said]:
         """Which entries that the peer to take lacks are in others, between equal ones."""
-        index = chosen.entries.number
-        lacking = np.setdiff1d(np.arange(index[0], index[-1] + 1), index, assume_unique=True) if chosen.missing else np.empty(0, np.int64)
-        if not len(lacking):
-            return
-        for peer in self.peers:
+        own = chosen.entries.number
+        for peer in self.peers if chosen.missing > 0 else ():
             if peer is chosen:
                 continue
             index = peer.entries.number
-            found = int(np.isin(lacking, index[index <= agreed(peer.entries, chosen.entries)]).sum())
-            yield say("peer has lacking", name=peer.name, chosen=chosen.name, count=found, lacking=len(lacking))
+            index = index[(index > own[0]) & (index < own[-1]) & (index <= agreed(peer.entries, chosen.entries))]
+            found = int((~np.isin(index, own)).sum())
+            yield say("peer has lacking", name=peer.name, chosen=chosen.name, count=found, lacking=chosen.missing)
 
 
 def peers_of(stores: Sequence[StoreFiles], *, jobs: int = 1, progress: Watch = False) -> Peers:
@@ -318,7 +316,18 @@ def _entries(files: StoreFiles, starts: Numbers, sizes: Numbers) -> Entries:
         checksums.append(np.array(sums, np.int64))
     head = np.concatenate(heads)
     found = Entries(head["index"].astype(np.int64), head["term"].astype(np.int64), starts, sizes, np.concatenate(checksums))
-    return found.where(_follows(found.number, rises=True) & _follows(found.term, rises=False))
+    is_right = _follows(found.number, rises=True) & _follows(found.term, rises=False)
+    is_beside = starts[1:] == starts[:-1] + sizes[:-1]
+    is_next = is_beside & (np.diff(found.number) == 1)
+    if len(starts) > _FEW_ENTRIES and is_next[1:3].all() and is_beside[0] and not is_next[0]:
+        is_right[0] = False
+    if len(starts) > _FEW_ENTRIES and is_next[-3:-1].all() and is_beside[-1] and not is_next[-1]:
+        is_right[-1] = False
+    return found.where(is_right)
+
+
+_FEW_ENTRIES = 3
+"""With more, the index of the first or last one is wrong if those beside it follow each other and it does not follow them."""
 
 
 def _follows(numbers: Numbers, *, rises: bool) -> NDArray[np.bool_]:

@@ -65,6 +65,8 @@ def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool, lang: str) 
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings_in(lang) as warned:
         stores, values = [replace(asked, paths=(path,)).open() for path in asked.paths], asked.values()
+        if len(stores) > _LEAST and (by or each or heads or values.keys() - {"max_read_rate", "time_zone"}):
+            raise click.UsageError("Name two stores to use --by, --each, --heads or a filter.", click.get_current_context())
         if len(stores) > _LEAST or (_are_peers(stores) and not (by or each or heads or values)):
             return _print_peers(output, asked, stores, lang)
         found = native_reader.diff(*stores, heads=heads, **values)

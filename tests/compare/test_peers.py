@@ -145,3 +145,26 @@ def test_the_command(tmp_path: Path) -> None:
     assert [line.split("\t")[0] for line in ended.out.splitlines()] == ["peer", "a", "b", "c"]
     assert run("diff", other, third).code == 0
     assert "only_in" in run("diff", one, other, "--by", "topic").out
+
+
+@pytest.mark.parametrize("index", [0, 19])
+def test_a_wrong_index_of_the_first_or_last_entry_does_not_count(tmp_path: Path, index: int) -> None:
+    """It made the peer that lacks most the one to take, or ended with an error of numpy."""
+    for wrong in (1 << 14 | index, 1 << 61 | index):
+        stores = _peers(tmp_path / str(wrong), [1] * 20, [1] * 20)
+        patched(stores[0], place_of(stores[0], index) + 8, wrong.to_bytes(8))
+        found = nr.peers(*stores)
+        rows = list(found.rows())
+        assert [(row["first_index"], row["last_index"]) for row in rows] == [(1, 19) if index == 0 else (0, 18), (0, 19)]
+        assert found.chosen is found.peers[1] or index == 0  # Raft's rule looks at the last entry
+        assert not found.is_clean
+        assert f"{wrong:,}" not in " ".join(found.lines())
+
+
+def test_filters_of_three_stores_are_refused(tmp_path: Path) -> None:
+    """They were not looked at, without a word."""
+    stores = _peers(tmp_path, [1] * 5, [1] * 5, [1] * 5)
+    for option in (("--by", "topic"), ("--each",), ("--heads",), ("--topic", "orders")):
+        ended = run("diff", *stores, *option)
+        assert ended.code == 2
+        assert "Name two stores to use --by, --each, --heads or a filter" in ended.err
