@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from native_reader.broker.databases import faulty_databases
 from native_reader.broker.tier import Tier, tier_of
+from native_reader.broker.tier_files import tier_folders
 from native_reader.layout.times import EPOCH
 from native_reader.sentences import Said, say, verbatim
 from native_reader.storage.local import refused_below
@@ -118,8 +119,9 @@ def why_unknown(uri: str, error: OSError) -> Said | None:
 
 
 def _forbidden(store: StoreFiles, refused: Sequence[str] | None) -> Iterator[Unread]:
-    """Queues, index files and settings that this user may not read."""
+    """Queues, index files, settings and files of a tier that this user may not read."""
     beside = [each for each in (store.index, store.config) if each is not None]
+    beside += tier_folders(store.uri, store.tier) if scheme_of(store.uri) == "file" else ()
     below = {uri for directory in beside for uri in _refused_below(directory)}
     for directory in store.queue_directories:
         below.update(_refused_below(directory) if refused is None else _refused_itself(directory))

@@ -61,7 +61,7 @@ class Checked(NamedTuple):
 
 def _is_of_delivery(row: Mapping[str, Any]) -> bool:
     """Whether the store time of a delayed message is wrong: its entry has the time of its delivery, which counts for a broker."""
-    return row["code"] == "entry-tag" and "impossible delivery" in row["details"]
+    return row["code"] == "entry-tag" and '"kind": "impossible delivery"' in row["details"]
 
 
 def checked(files: StoreFiles, settings: ReadSettings) -> Checked:

@@ -18,7 +18,7 @@ from native_reader.account.account import Account
 from native_reader.account.states import NOT_READ
 from native_reader.broker.settings import Topics
 from native_reader.broker.tier import Tier, tier_of
-from native_reader.broker.tier_files import METADATA, TierQueue, queues_of_tier
+from native_reader.broker.tier_files import METADATA, SeveralTiers, TierQueue, queues_of_tier, tier_folders
 from native_reader.errors import OptionError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
@@ -31,7 +31,7 @@ from native_reader.repair.plain import entries_of_index
 from native_reader.repair.records import KEEP_TIER, LEAVE_TIER, TIER_TO_LOG, Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.survey import Survivors
-from native_reader.storage.local import local_path
+from native_reader.storage.local import local_path, refused_below
 from native_reader.storage.moved import Entries, MovedStorage, Places
 from native_reader.storage.store import DLEDGER, StoreFiles
 
@@ -78,6 +78,10 @@ def own_tier(files: StoreFiles, choices: Choices) -> OwnTier | None:
     """The tier of a store, and what becomes of it; None if it has none, or an empty one. Raises an error if that cannot be done."""
     try:
         queues = tuple(queues_of_tier(files, None))
+    except SeveralTiers:
+        if choices.tier != LEAVE_TIER and (choices.tier or any(each.startswith(f"{files.uri}/") for each in tier_folders(files.uri, None))):
+            raise refusal("several tiers", store=files.uri) from None
+        queues = ()
     except OptionError:
         queues = ()
     found = tier_of(files.uri, files.config)
@@ -96,6 +100,8 @@ def own_tier(files: StoreFiles, choices: Choices) -> OwnTier | None:
         raise refusal("tier of extract", topics=", ".join(choices.topics))
     if way == TIER_TO_LOG and (files.databases or any(each.framing == DLEDGER for each in files.segments)):
         raise refusal("tier to such a log", store=files.uri)
+    if root is not None and (way != LEAVE_TIER or is_inside) and (forbidden := next(refused_below(root), None)) is not None:
+        raise refusal("tier forbidden", where=forbidden)
     return OwnTier(way, bool(choices.tier), found, queues, root, is_inside)
 
 

@@ -145,6 +145,16 @@ REFUSALS = {
         "未找到 {store} 的多级存储。如果有，请指定 broker 的配置：--broker-conf，在 Python 中为 broker_conf=；否则请去掉 --tier"
         "（在 Python 中为 tier=）",
     ),
+    "refused several tiers": (
+        "the folder of tiered storage of {store} has files of several brokers, and the store has no config/tieredStoreMetadata.json that "
+        "names its own. Put that file back from a backup; or use --tier leave, in Python tier='leave', and keep the folder",
+        "{store} 的多级存储目录中有多个 broker 的文件，而存储中没有 config/tieredStoreMetadata.json 指明哪个是它自己的。"
+        "请从备份恢复该文件；或使用 --tier leave（在 Python 中为 tier='leave'）并保留该目录",
+    ),
+    "refused tier forbidden": (
+        "{where}: this user may not open it, so tiered storage would be copied without it. Run the command as the user of the broker",
+        "{where}：当前用户无权打开，复制的多级存储会缺少它。请以 broker 的用户运行此命令",
+    ),
     "refused tier elsewhere": (
         "{where}: the files of tiered storage were not found on a disk of this machine, so they cannot be copied or "
         "read. They stay where they "

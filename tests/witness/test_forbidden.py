@@ -17,6 +17,8 @@ from support.store_damages import segments
 import native_reader as nr
 from native_reader.broker.unread import FORBIDDEN, unread_parts
 from native_reader.doctor import Diagnosis
+from native_reader.repair.records import Choices
+from native_reader.repair.tiers import own_tier
 from native_reader.start import UNKNOWN
 
 KEPT = 900_000
@@ -92,6 +94,18 @@ def test_what_may_not_be_opened_is_not_read_and_not_called_lost(store: Path, par
     assert found.start.outcome == UNKNOWN
     with as_a_user():
         assert {each.where for each in unread_parts(*nr.open(store).stores) if each.what == FORBIDDEN} == {path.as_uri()}
+
+
+def test_a_part_of_a_tier_that_may_not_be_opened_was_called_expired_and_not_copied(store: Path) -> None:
+    broker = store / "tiered" / "212d6b50_DefaultCluster" / "broker-a"
+    for topic in ("Open", "Closed"):
+        (broker / topic / "0" / "COMMIT_LOG").mkdir(parents=True)
+    (broker / "Closed").chmod(0)
+    with as_a_user():
+        (files,) = nr.open(store).stores
+        assert {each.where for each in unread_parts(files) if each.what == FORBIDDEN} == {(broker / "Closed").as_uri()}
+        with pytest.raises(nr.RepairError, match="so tiered storage would be copied without it"):
+            own_tier(files, Choices())
 
 
 def test_an_index_that_may_not_be_opened_is_a_copy(store: Path) -> None:
