@@ -100,7 +100,7 @@ def _boundary(store: StoreFiles, segment: Segment, bound: int, max_record_bytes:
 
 
 _MOST_WALKED = 256
-_WALKED: dict[tuple[object, ...], LogEnd | None] = {}
+_WALKED: dict[tuple[object, ...], LogEnd] = {}
 """Where the log ends in large segments of stores without queues, by all that it depends on: to find it, a whole segment is read."""
 
 
@@ -135,14 +135,15 @@ class _Tail:
             return self._walked_end(window, written)
         # A broker that appends a record moves the last byte that is not zero.
         key = (window.segment, written, window.written(), self._checkpoint, self._max_record_bytes, self._with_stale)
-        if key not in _WALKED:
-            end = self._walked_end(window, written)
-            if window.unreadable:
-                return end
+        known = _WALKED.get(key)
+        if known is not None:
+            return known
+        end = self._walked_end(window, written)
+        if end is not None and not window.unreadable:
             if len(_WALKED) >= _MOST_WALKED:
-                _WALKED.pop(next(iter(_WALKED), key), None)
+                _WALKED.clear()
             _WALKED[key] = end
-        return _WALKED[key]
+        return end
 
     def _walked_end(self, window: Window, written: int) -> LogEnd | None:
         size = window.segment.size

@@ -293,7 +293,7 @@ class Reading:
         for chunk in self._of_records.survivors(self._columns.chunk(rows)) if len(rows) else ():
             rows = self._verified(chunk.rows) if self._projection.verify_crc else chunk.rows
             rows = rows if self._contradicted is None else self._compared(rows, self._contradicted)
-            if needles is not None and searches_later:
+            if needles is not None and searches_later and len(rows):
                 rows = having(rows, needles)
             if not len(rows):
                 continue

@@ -88,6 +88,6 @@ ACCOUNT = {
         "多级存储中有此消息，但超出存储目录中其队列的末尾，消费者只拉取到该末尾",
     ),
     "because tier file": ("the metadata of tiered storage counts it, in a missing file", "多级存储的元数据计入了此消息，但其文件缺失"),
-    "because tier expired": ("it is in tiered storage, before the begin of its queue there", "此消息在多级存储中，位于那里的队列开头之前"),
+    "because tier expired": ("it is in tiered storage, before the start of its queue there", "此消息在多级存储中，位于那里的队列开头之前"),
     "because tier bytes": ("bytes of tiered storage without a record", "多级存储中没有记录的字节"),
 }

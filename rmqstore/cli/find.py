@@ -47,6 +47,7 @@ _QUICK = 256 << 20
 """Up to this many bytes to read, results are sorted before they are printed."""
 _MOST_HELD, _MOST_BYTES_HELD = 1000, 64 << 20
 _ORDER = "store_timestamp", "physical_offset"
+_FEW_KEYS = 1000
 _MUCH = 16 << 20
 """A read of fewer bytes is quick in any case."""
 
@@ -72,7 +73,7 @@ def _place(context: click.Context, parameter: click.Parameter, value: str | None
     "--offset", "at", callback=_place, metavar="OFFSET", help="Only the message at this offset of the log, or at TOPIC/QUEUE/OFFSET."
 )
 @click.option("--first", is_flag=True, help="Stop after the first message.")
-@click.option("--keys", "keys_file", metavar="FILE", type=click.Path(), help="Only messages with one of these keys, one a line.")
+@click.option("--keys", "keys_file", metavar="FILE", type=click.Path(), help="Only messages with one of these keys, one in each line.")
 @BODY
 @takes(MESSAGES, TEXT)
 def find(asked: Asked, at: dict[str, Any], first: bool, keys_file: str | None, body: str) -> int:
@@ -81,7 +82,9 @@ def find(asked: Asked, at: dict[str, Any], first: bool, keys_file: str | None, b
         asked = replace(asked, options={**asked.options, "keys": (*asked.options.get("keys", ()), *keys_in(keys_file))})
     conditions = asked.options.keys() - {"columns", "time_zone", "max_read_rate"}
     if not conditions and not at:
-        raise click.UsageError("Nothing to find. Use --key, --msg-id, --offset, --text or --where; rmqstore cat prints all messages.")
+        raise click.UsageError(
+            "Nothing to find. Use --key, --keys, --msg-id, --offset, --text or --where; rmqstore cat prints all messages."
+        )
     if twice := sorted(at.keys() & asked.options.keys()):
         raise click.UsageError(f"--offset already sets {', '.join(map(spelled, twice))}.")
     messages = Messages(asked, body)
@@ -102,7 +105,8 @@ def find(asked: Asked, at: dict[str, Any], first: bool, keys_file: str | None, b
 
             is_expired = any(each.begins for each in store.stores)
             _note_absence(asked, time_span(ends), is_expired)
-            _note_missing(store.messages(**asked.of_messages(**messages.defaults, **at) | {"access": "trust", "summary": None}).plan())
+            if len(asked.options.get("keys", ())) <= _FEW_KEYS:  # the index is asked for each key and each topic
+                _note_missing(store.messages(**asked.of_messages(**messages.defaults, **at) | {"access": "trust", "summary": None}).plan())
         size = sum(end - segments[0].base for segments, end in ends)
         name = next((name for option, name in (("keys", "key"), ("msg_id", "id")) if option in asked.options), None)
         if name and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):

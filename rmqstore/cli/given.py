@@ -19,8 +19,8 @@ def text_of(path: str, option: str) -> str:
 
 
 def keys_in(path: str) -> list[str]:
-    """The keys in the file of `--keys`, one a line."""
-    keys = list(dict.fromkeys(filter(None, map(str.strip, text_of(path, "--keys").splitlines()))))
+    """The keys in the file of `--keys`, one in each line. A key may have other characters that end a line for Python."""
+    keys = list(dict.fromkeys(filter(None, map(str.strip, text_of(path, "--keys").split("\n")))))
     if not keys or len(keys) > _MOST_KEYS:
         what = f"it has {len(keys):,} keys, and {_MOST_KEYS:,} are the most. Split it" if keys else "it has no key. Write one in each line"
         raise click.BadParameter(f"{path}: {what}", click.get_current_context(), param_hint="--keys")

@@ -89,6 +89,20 @@ def test_a_search_finds_what_is_there_and_no_more(kernel: str, monkeypatch: pyte
 
 
 @KERNELS
+def test_a_chunk_of_which_no_checksum_is_right_ended_the_read(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RMQSTORE_KERNEL", kernel)
+    files = files_of(log_of((message(number) for number in range(20)), 64 << 10))
+    name = next(name for name in files if "/commitlog/" in name)
+    whole = in_memory(files)
+    content, rows = bytearray(files[name]), nr.open(whole.url).messages(columns="physical_offset").to_table()
+    for offset in rows["physical_offset"].to_pylist():
+        content[offset + 8] ^= 1
+    storage = in_memory(files | {name: bytes(content)})
+    scan = nr.open(storage.url).messages(keys="k1", verify_crc=True, mode="DROPMALFORMED", access="scan")
+    assert scan.count_rows() == 0
+
+
+@KERNELS
 def test_many_keys_give_the_rows_of_each(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In small splits, so that records lie across their borders."""
     monkeypatch.setenv("RMQSTORE_KERNEL", kernel)
