@@ -75,10 +75,6 @@ def _files_in(folder: str) -> list[TierFile]:
     return sorted((file for file in found if file.base < 2**63), key=lambda file: file.base)
 
 
-class SeveralTiers(OptionError):
-    """Nothing says which of several brokers has the store."""
-
-
 def queues_of_tier(store: StoreFiles, path: str | None) -> list[TierQueue]:
     """The queues in the tier of a store. `path`: the folder that the user names.
 
@@ -92,7 +88,7 @@ def queues_of_tier(store: StoreFiles, path: str | None) -> list[TierQueue]:
         own = [broker for broker in brokers if broker in _brokers_of(store)] or brokers
         if len(own) > 1:
             names = names_of(own, _MOST_NAMED)
-            raise SeveralTiers(f"{folder} has the tiers of several brokers: {names}. Set {chosen} to a folder with that of this store only")
+            raise OptionError(f"{folder} has the tiers of several brokers: {names}. Set {chosen} to a folder with that of this store only")
         if own:
             return [queue for queue in queues if queue.broker == own[0]]
     where = f"{path} has no folder <8 hex>_<cluster>" if path else f"no tiered storage of {store.uri} was found on a disk"

@@ -18,7 +18,7 @@ from native_reader.account.account import Account
 from native_reader.account.states import NOT_READ
 from native_reader.broker.settings import Topics
 from native_reader.broker.tier import Tier, tier_of
-from native_reader.broker.tier_files import METADATA, SeveralTiers, TierQueue, queues_of_tier, tier_folders
+from native_reader.broker.tier_files import METADATA, TierQueue, queues_below, queues_of_tier, tier_folders
 from native_reader.errors import OptionError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
@@ -78,12 +78,12 @@ def own_tier(files: StoreFiles, choices: Choices) -> OwnTier | None:
     """The tier of a store, and what becomes of it; None if it has none, or an empty one. Raises an error if that cannot be done."""
     try:
         queues = tuple(queues_of_tier(files, None))
-    except SeveralTiers:
-        if choices.tier != LEAVE_TIER and (choices.tier or any(each.startswith(f"{files.uri}/") for each in tier_folders(files.uri, None))):
+    except OptionError:  # it has none, or one with files of several brokers
+        queues = ()
+        shared = [each for each in tier_folders(files.uri, files.tier) if next(queues_below(each), None) is not None]
+        is_copied = any(each.startswith(f"{files.uri}/") for each in shared)
+        if shared and (choices.tier in (KEEP_TIER, TIER_TO_LOG) or (is_copied and not choices.tier)):
             raise refusal("several tiers", store=files.uri) from None
-        queues = ()
-    except OptionError:
-        queues = ()
     found = tier_of(files.uri, files.config)
     if found is None and queues:
         found = Tier(queues[0].uri.rsplit("/", 4)[0], "tier by files")

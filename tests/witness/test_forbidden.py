@@ -108,6 +108,18 @@ def test_a_part_of_a_tier_that_may_not_be_opened_was_called_expired_and_not_copi
             own_tier(files, Choices())
 
 
+def test_a_tier_of_several_brokers_was_copied_whole(store: Path) -> None:
+    """The page said that it stays where it is."""
+    cluster = store / "tiered" / "212d6b50_DefaultCluster"
+    for broker in ("broker-x", "broker-y"):
+        (cluster / broker / "T" / "0" / "COMMIT_LOG").mkdir(parents=True)
+    (files,) = nr.open(store).stores
+    for choices in (Choices(), Choices(tier="keep"), Choices(tier="log")):
+        with pytest.raises(nr.RepairError, match="has files of several brokers, and the store has no config"):
+            own_tier(files, choices)
+    assert own_tier(files, Choices(tier="leave")) is None
+
+
 def test_an_index_that_may_not_be_opened_is_a_copy(store: Path) -> None:
     one = next((store / "index").iterdir())
     one.chmod(0)
