@@ -121,7 +121,9 @@ def _of_others(done: Repaired) -> Iterator[Said]:
         if moved:
             is_tier = plan.tier is not None and store == plan.tier.store
             yield say("taken from tier" if is_tier else "taken by queue", messages=moved, store=store)
-        if not (same or moved):
+        if by_key := plan.filled.messages_of(store, is_moved=True, by_key=True):
+            yield say("taken by key", messages=by_key, store=store)
+        if not (same or moved or by_key):
             yield _warning(say("nothing taken", store=store))
     both = say("in both stores", states=plan.account.said)
     yield both if plan.account.is_whole else _warning(both)

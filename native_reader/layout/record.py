@@ -29,6 +29,7 @@ BLANK_HEAD = 8
 ENTRY_HEAD = 48
 UP_TO_MAGIC, UP_TO_BODY_CRC = 8, 12
 ENTRY_SIZE_AT, _OFFSET_AT = 4, 28
+_QUEUE_ID_AT, _SLOT_AT = 12, 20
 PADDING = 256
 """How many zero bytes must follow the data in a buffer passed to `measure`, so that no gather reads outside it."""
 
@@ -186,6 +187,13 @@ def put_physical_offsets(u8: Bytes, starts: Numbers, offsets: Numbers) -> None:
     """Write the physical offset of each record that starts there."""
     stored = offsets.astype(">i8").view(np.uint8).reshape(len(offsets), -1)
     u8[(starts + _OFFSET_AT)[:, None] + np.arange(stored.shape[1])] = stored
+
+
+def put_queue_places(u8: Bytes, starts: Numbers, queue_ids: Numbers, slots: Numbers) -> None:
+    """Write the queue and the queue offset of each record that starts there."""
+    for at_, stored in ((_QUEUE_ID_AT, queue_ids.astype(">i4")), (_SLOT_AT, slots.astype(">i8"))):
+        content = stored.view(np.uint8).reshape(len(stored), -1)
+        u8[(starts + at_)[:, None] + np.arange(content.shape[1])] = content
 
 
 def stored_crc(checksum: int) -> bytes:

@@ -2,7 +2,8 @@
 
 The other store has the same log there if a record beside those bytes is equal in both, byte by byte. Two logs that part never have an
 equal record after that. So an equal one after the bytes proves it; where there is none, because one of the logs ends, the record right
-before them must be equal. What is still lacking then may be in the same queue of another log: see `same_queues`.
+before them must be equal. What is still lacking then may be in the same queue of another log: see `same_queues`; or elsewhere in another
+log, under the same unique key: see `same_keys`.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from numpy.typing import NDArray
 
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC, OP_TOPIC
-from native_reader.layout.record import Mask, Numbers
+from native_reader.layout.properties import CRC_SIZE, crc_trailer
+from native_reader.layout.record import Mask, Numbers, put_physical_offsets, put_queue_places
 from native_reader.repair.log_shape import BLANK
 from native_reader.repair.records import CRCS, ReadSettings, bytes_at
 from native_reader.repair.refusals import refusal
+from native_reader.repair.same_keys import KEY_COLUMNS, SameKeys
 from native_reader.repair.same_queues import COLUMNS, SameQueues
 from native_reader.repair.survey import Survivors
 from native_reader.repair.tiers import OwnTier, Placed, records_in, wanted_queues, without_expired
 from native_reader.storage.filled import RANGE, FilledStorage, MadeStorage, Ranges
 from native_reader.storage.store import PLAIN, Segment, StoreFiles
 from native_reader.witness.look import look_at
-from native_reader.writing.records import blank
+from native_reader.writing.records import blank, crc_of
 
 _BESIDE = 128 << 10, 16 << 20
 """How far from lost bytes records are compared. Where there is none, farther: the largest records have several MiB."""
@@ -49,6 +52,8 @@ class Taken(NamedTuple):
     last: int
     is_moved: bool = False
     """Whether that store has them elsewhere in its log."""
+    by_key: bool = False
+    """Whether that store has them also in other queues or at other queue offsets: they were found by unique key."""
 
     @property
     def messages(self) -> int:
@@ -82,9 +87,10 @@ class Filled:
     tiered: frozenset[int] = frozenset()
     """The segments that were made of messages of the tier: where they begin."""
 
-    def messages_of(self, store: str, *, is_moved: bool) -> int:
+    def messages_of(self, store: str, *, is_moved: bool, by_key: bool = False) -> int:
         """How many messages come from a store, from the same log or from another one."""
-        return sum(each.messages for each in self.taken if (each.store, each.is_moved) == (store, is_moved))
+        wanted = store, is_moved, by_key
+        return sum(each.messages for each in self.taken if (each.store, each.is_moved, each.by_key) == wanted)
 
     def ranges_of(self, store: str) -> list[tuple[int, int]]:
         """The bytes that come from a store; those that follow each other as one range."""
@@ -143,6 +149,10 @@ def filled_from(
     for records, of_queues in () if tier is None else _of_tier(tier, files, same, settings):
         moved.append(records)
         taken += of_queues
+    for other in others:
+        records, of_keys = _of_keys(files, other, same, settings)
+        moved.append(records)
+        taken += of_keys
     storage, stores = FilledStorage(), [each.uri for each in others]
     ranges = sorted((each.start, each.stop, each.store) for each in found)
     whole = joined(files, size, sorted(found), storage, moved=moved)
@@ -345,12 +355,18 @@ def without(hole: tuple[int, int], pieces: Sequence[Piece]) -> Iterator[tuple[in
 
 
 class _Moved(NamedTuple):
-    """Records of another log: where they come to be, their sizes, and where they are there."""
+    """Records of another log: where they come to be, their sizes, and where they are there.
+
+    `queue_id`, `slot`: their queue and queue offset here, if they are others there. `checksum`: see `RANGE`.
+    """
 
     other: StoreFiles
     place: Numbers
     size: Numbers
     offset: Numbers
+    queue_id: Numbers | int = -1
+    slot: Numbers | int = -1
+    checksum: Numbers | int = -1
 
 
 def _of_queues(files: StoreFiles, other: StoreFiles, same: SameQueues, settings: ReadSettings) -> tuple[_Moved, list[Taken]]:
@@ -359,9 +375,33 @@ def _of_queues(files: StoreFiles, other: StoreFiles, same: SameQueues, settings:
     which, offsets = same.found_in(rows, files, other)
     found = same.lost.where(which)
     same.without(which)
-    runs = np.split(found.key, np.flatnonzero(np.diff(found.key) != 1) + 1) if len(which) else ()
-    taken = [Taken(other.uri, *same.place_of(int(run[0])), same.place_of(int(run[-1]))[2], is_moved=True) for run in runs]
-    return _Moved(other, found.offset, found.size, offsets), taken
+    taken = [Taken(other.uri, *run, is_moved=True) for run in same.runs_of(found.key)]
+    return _with_checksums(_Moved(other, found.offset, found.size, offsets)), taken
+
+
+def _of_keys(files: StoreFiles, other: StoreFiles, same: SameQueues, settings: ReadSettings) -> tuple[_Moved, list[Taken]]:
+    """What another store has under the same unique key."""
+    keys = SameKeys(files, same)
+    which, offsets = keys.found_in(whole_rows(other, for_others(settings), KEY_COLUMNS) if keys else ())
+    found = same.lost.where(which)
+    same.without(which)
+    places = [same.place_of(key) for key in found.key.tolist()]
+    queue_ids, slots = (np.array([place[at] for place in places], np.int64) for at in (1, 2))
+    taken = [Taken(other.uri, *run, is_moved=True, by_key=True) for run in same.runs_of(found.key)]
+    return _with_checksums(_Moved(other, found.offset, found.size, offsets, queue_ids, slots)), taken
+
+
+def _with_checksums(moved: _Moved) -> _Moved:
+    """With those that records have (enabledAppendPropCRC): they cover the place of a record. The loop is over records of another log."""
+    sums = np.full(len(moved.place), -1)
+    for row, (offset, size) in enumerate(zip(moved.offset.tolist(), moved.size.tolist(), strict=True)):
+        if crc_trailer(bytes_at(moved.other, offset + size - CRC_SIZE, CRC_SIZE)) is not None:
+            u8 = np.frombuffer(bytes_at(moved.other, offset, size), np.uint8)[:-CRC_SIZE].copy()
+            put_physical_offsets(u8, np.zeros(1, np.int64), moved.place[row : row + 1])
+            if isinstance(moved.queue_id, np.ndarray) and isinstance(moved.slot, np.ndarray):
+                put_queue_places(u8, np.zeros(1, np.int64), moved.queue_id[row : row + 1], moved.slot[row : row + 1])
+            sums[row] = crc_of(u8.tobytes())
+    return moved._replace(checksum=sums)
 
 
 def _of_tier(tier: OwnTier, files: StoreFiles, same: SameQueues, settings: ReadSettings) -> Iterator[tuple[_Moved, list[Taken]]]:
@@ -388,9 +428,9 @@ def for_others(settings: ReadSettings) -> ReadSettings:
     return settings._replace(progress=False, choices=settings.choices._replace(crc=CRCS[0]))
 
 
-def whole_rows(other: StoreFiles, settings: ReadSettings, **bounds: int | None) -> Iterator[pa.Table]:
-    """The whole records of another store, in order, without those that a repair made."""
-    for batch in settings.scan(other, COLUMNS, **bounds).to_batches(settings.jobs):
+def whole_rows(other: StoreFiles, settings: ReadSettings, columns: Sequence[str] = COLUMNS, **bounds: int | None) -> Iterator[pa.Table]:
+    """The whole records of another store, in order, without those that a repair made. `columns`: at least `COLUMNS`."""
+    for batch in settings.scan(other, columns, **bounds).to_batches(settings.jobs):
         yield pa.Table.from_batches([batch]).filter(pc.invert(_is_made(batch)))
 
 
@@ -412,7 +452,7 @@ def joined(
     for piece in pieces:
         base = piece.segment.base
         if framing != PLAIN or segments.setdefault(base, piece.segment).uri != piece.segment.uri:
-            ranges[base].append(np.array([(piece.start - base, piece.stop - base, len(uris), piece.start - base, -1)], RANGE))
+            ranges[base].append(np.array([(piece.start - base, piece.stop - base, len(uris), piece.start - base, -1, -1, -1, -1)], RANGE))
             uris.append(piece.segment.uri)
     for each in moved:
         for base, rows in _by_segment(each, size, len(uris)):
@@ -437,6 +477,7 @@ def _by_segment(moved: _Moved, size: int, first: int) -> Iterator[tuple[int, NDA
     rows = np.empty(len(own), RANGE)
     rows["start"], rows["stop"], rows["offset"] = moved.place - own, moved.place - own + moved.size, moved.place
     rows["file"], rows["at"] = first + number, moved.offset - bases[number]
+    rows["queue_id"], rows["slot"], rows["checksum"] = moved.queue_id, moved.slot, moved.checksum
     order = np.argsort(own, kind="stable")
     for part in np.split(order, np.flatnonzero(np.diff(own[order])) + 1) if len(order) else ():
         yield int(own[part[0]]), rows[part]

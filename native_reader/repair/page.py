@@ -36,6 +36,7 @@ _OF_FAULTS = [name for name in COLUMNS if not name.endswith("_timestamp")]
 """Columns of the account."""
 _OF_PEERS = {"from": "from peer", "nothing from": "nothing from peer", "nothing from parted": "nothing from parted peer"}
 """What is said of another peer of a DLedger group, instead of a store of the same plain log."""
+_SOURCES = "in the same log", "in another log", "by unique key"
 _OF_BROKERS = "CID_RMQ_SYS_"
 """Groups of a broker itself, which reads with them the topics of transactions."""
 
@@ -108,13 +109,13 @@ def _from(plan: RepairPlan) -> Iterator[dict[str, Any]]:
     for store in filled.stores:
         ranges = [{"start": start, "stop": stop} for start, stop in filled.ranges_of(store)]
         queues = [
-            {"topic": each.topic, "queue_id": each.queue_id, "first": each.first, "last": each.last, "is_moved": each.is_moved}
-            for each in filled.taken
-            if each.store == store
+            {name: value for name, value in each._asdict().items() if name != "store"} for each in filled.taken if each.store == store
         ]
         is_parted = store in filled.parted
         same, moved = (filled.messages_of(store, is_moved=is_moved) for is_moved in (False, True))
-        yield {"store": store, "messages": same, "moved": moved, "is_other_log": is_parted, "ranges": ranges, "queues": queues}
+        by_key = filled.messages_of(store, is_moved=True, by_key=True)
+        counts = {"messages": same, "moved": moved, "by_key": by_key}
+        yield {"store": store, **counts, "is_other_log": is_parted, "ranges": ranges, "queues": queues}
 
 
 def _ranges(plan: RepairPlan) -> Iterator[tuple[int, int]]:
@@ -267,20 +268,27 @@ def _result(plan: RepairPlan) -> Iterator[Result]:
     yield result("size", say("of data", data=size_of(plan.bytes_needed), size=size_of(plan.bytes_to_write)))
 
 
-def _of_messages(plan: RepairPlan) -> Iterator[Result]:
-    alone = plan.account if plan.alone is None else plan.alone
-    yield result("old account" if plan.moved is None else "topics account", say("end", what=alone.said))
+def _of_sources(plan: RepairPlan) -> Iterator[Result]:
+    """What comes from other stores, and how each has it."""
     for each in _from(plan):
         size = sum(found["stop"] - found["start"] for found in each["ranges"])
         kind = "from" if each["messages"] else "nothing from parted" if each["is_other_log"] else "nothing from"
         values = {"messages": each["messages"], "ranges": len(each["ranges"]), "size": size_of(size)} if each["messages"] else {}
-        if each["messages"] or not each["moved"]:
+        if each["messages"] or not (each["moved"] or each["by_key"]):
             yield result("from", say(_OF_PEERS[kind] if plan.plain else kind, store=each["store"], **values))
         if each["moved"]:
             is_tier = plan.tier is not None and each["store"] == plan.tier.store
             yield result("from", say("from tier" if is_tier else "from queues", store=each["store"], messages=each["moved"]))
+        if each["by_key"]:
+            yield result("from", say("from keys", store=each["store"], messages=each["by_key"]))
     for store, count, index in () if plan.filled is None else plan.filled.differing:
         yield result("differing", say("differing", store=store, count=count, index=index))
+
+
+def _of_messages(plan: RepairPlan) -> Iterator[Result]:
+    alone = plan.account if plan.alone is None else plan.alone
+    yield result("old account" if plan.moved is None else "topics account", say("end", what=alone.said))
+    yield from _of_sources(plan)
     if plan.alone is not None:
         yield result("together", say("end", what=plan.account.said))
     if plan.placeholders:
@@ -350,8 +358,8 @@ def _taken(plan: RepairPlan) -> list[Block]:
     """The messages that come from other stores."""
     taken = () if plan.filled is None else plan.filled.taken
     tier = None if plan.tier is None else plan.tier.store
-    sources = [Said("in the tier" if each.store == tier else "in another log" if each.is_moved else "in the same log") for each in taken]
-    rows = [(*each[:-1], each.messages, source) for each, source in zip(taken, sources, strict=True)]
+    sources = [Said("in the tier" if each.store == tier else _SOURCES[each.is_moved + each.by_key]) for each in taken]
+    rows = [(*each[:5], each.messages, source) for each, source in zip(taken, sources, strict=True)]
     names = columns("store", "topic", "queue", "first slot", "last slot", "count", "source")
     return [Table(names, rows[:_MOST])] if rows else paragraph("nothing here")
 

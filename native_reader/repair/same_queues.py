@@ -72,22 +72,32 @@ class SameQueues:
         with_lost = np.unique(self.lost.key >> _SLOTS)
         self._edges = Slots.of([_edges(number, queue) for number, (_, queue) in numbered if number in with_lost])
         self.queues = list(chosen)
-        self._topics = pa.array(sorted({topic for topic, _ in chosen}), pa.string())
-        places = [(self._topics.index(topic).as_py() << _SLOTS) + queue_id for topic, queue_id in chosen]
+        self.topics = pa.array(sorted({topic for topic, _ in chosen}), pa.string())
+        places = [(self.topics.index(topic).as_py() << _SLOTS) + queue_id for topic, queue_id in chosen]
         self._places = np.array(places, np.int64)  # in the order of the queues
 
     def keys_of(self, rows: pa.Table) -> Numbers:
         """The number of the queue and the slot of each row; -1 for other queues."""
-        topic = pc.fill_null(pc.index_in(rows["topic"].cast(pa.string()), self._topics), -1).to_numpy().astype(np.int64)
+        topic = pc.fill_null(pc.index_in(rows["topic"].cast(pa.string()), self.topics), -1).to_numpy().astype(np.int64)
         queue_id, slot = (rows[name].to_numpy().astype(np.int64) for name in ("queue_id", "queue_offset"))
         place = np.where(topic < 0, -1, (topic << _SLOTS) + queue_id)
         number = np.searchsorted(self._places, place)
         known = np.append(self._places, -2)[number] == place
         return np.where(known & (slot >= 0) & (slot < 1 << _SLOTS), (number << _SLOTS) + slot, -1)
 
+    def topics_of(self, keys: Numbers) -> Numbers:
+        """The number of the topic of each of these."""
+        found: Numbers = self._places[keys >> _SLOTS] >> _SLOTS
+        return found
+
     def place_of(self, key: int) -> tuple[str, int, int]:
         """Topic, queue and queue offset."""
         return *self.queues[key >> _SLOTS], key & (1 << _SLOTS) - 1
+
+    def runs_of(self, keys: Numbers) -> Iterator[tuple[str, int, int, int]]:
+        """Messages in order, those that follow each other in a queue together: topic, queue, first and last queue offset."""
+        for run in np.split(keys, np.flatnonzero(np.diff(keys) != 1) + 1) if len(keys) else ():
+            yield *self.place_of(int(run[0])), self.place_of(int(run[-1]))[2]
 
     @property
     def firsts(self) -> list[int]:

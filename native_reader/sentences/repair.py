@@ -75,6 +75,18 @@ REPAIR = {
             "同一队列中其后的某条记录（在队列末尾则为其前一条）除位置外在两个存储中逐字节相同。每条消息都放回本日志中的原位。"
         ),
     ),
+    "from keys": (
+        (
+            "{messages:,} {messages:message|messages} that `{store}` has in other queues or at other queue offsets. The index here has the "
+            "hashes of their unique key and of all their keys at these places, and no others, and a time within ten minutes of theirs; the "
+            "queue entry has their size and the hash of their tag. Each gets the place, queue and queue offset that it had here."
+        ),
+        (
+            "{messages:,} 条消息：在 `{store}` 中它们的队列或队列位点不同。此处的索引在这些位置上恰好有它们的消息 ID（msgId）"
+            "和全部 key 的哈希，存储时间相差不超过十分钟；队列条目与它们的大小和 tag 的哈希一致。每条消息都放回原来的位置、队列和队列位点。"
+        ),
+    ),
+    "by unique key": ("same unique key", "消息 ID（msgId）相同"),
     "result links": ("Shared with the damaged store:", "与损坏的存储共享："),
     "links": (
         "{segments:,} {segments:segment|segments} and full queue files are hard links: a change to such a file changes both stores.",

@@ -107,9 +107,16 @@ RESULTS = {
         "{messages:,} {messages:message|messages} from {store}: its log is another one, and has them at the same queue offsets",
         "{messages:,} 条消息取自 {store}：它的日志不同，但消息的队列位点相同",
     ),
+    "taken by key": (
+        "{messages:,} {messages:message|messages} from {store}: it has them in other queues or at other queue offsets, with the same keys",
+        "{messages:,} 条消息取自 {store}：它们在那里的队列或队列位点不同，但 key 相同",
+    ),
     "nothing taken": (
-        "nothing from {store}: it has no whole record where this store lacks one, or neither the same log there nor the same queue",
-        "没有从 {store} 取得消息：在本存储缺失的位置，它没有完整的记录，或日志和队列都不相同",
+        (
+            "nothing from {store}: it has no whole record where this store lacks one; or neither the same log there, nor the same queue, "
+            "nor a message with the same keys"
+        ),
+        "没有从 {store} 取得消息：在本存储缺失的位置，它没有完整的记录；或日志、队列都不相同，也没有 key 相同的消息",
     ),
     "in both stores": ("with the other stores: {states}", "加上其他存储：{states}"),
     "in the old store": ("in the damaged store: {states}", "损坏的存储中：{states}"),

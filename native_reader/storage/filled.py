@@ -12,14 +12,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.layout.record import put_physical_offsets
+from native_reader.layout.properties import CRC_SIZE
+from native_reader.layout.record import put_physical_offsets, put_queue_places
 from native_reader.storage.protocol import DirEntry, Storage, StoredFile, mount, register, storage_of
+from native_reader.writing.records import crc_field
 
 SCHEME = "filled"
-RANGE = np.dtype([("start", "i8"), ("stop", "i8"), ("file", "i8"), ("at", "i8"), ("offset", "i8")])
+RANGE = np.dtype([(name, "i8") for name in ("start", "stop", "file", "at", "offset", "queue_id", "slot", "checksum")])
 """Positions `[start, stop)`, which are those from `at` on of another file.
 
 `offset`: if the range is one record from elsewhere in another log, its physical offset in this one; else -1.
+`queue_id`, `slot`: its queue and queue offset in this one, if they are others; else -1.
+`checksum`: that of the whole record (enabledAppendPropCRC), with what changes; -1 if it has none.
 """
 _HEAD = 36
 """Up to the end of the physical offset."""
@@ -62,7 +66,8 @@ class FilledFile(StoredFile):
 
     def _read(self, offset: int, view: memoryview) -> int:
         after, rows = self._ranges.after(offset), self._ranges.rows
-        start, stop, file, at, moved = rows[after].item() if after < len(rows) else (self.size(), 0, 0, 0, -1)
+        last = rows[after].item() if after < len(rows) else (self.size(), 0, 0, 0, -1, -1, -1, -1)
+        start, stop, file, at, moved, queue_id, slot, checksum = last
         if start > offset:
             return self._read_own(offset, view[: start - offset])
         count = self._other(file).read_into(at + offset - start, view[: stop - offset])
@@ -71,7 +76,12 @@ class FilledFile(StoredFile):
             head = np.zeros(_HEAD, np.uint8)
             head[begin : begin + count] = view[: min(count, _HEAD - begin)]
             put_physical_offsets(head, np.zeros(1, np.int64), np.array([moved]))
+            if queue_id >= 0:
+                put_queue_places(head, np.zeros(1, np.int64), np.array([queue_id]), np.array([slot]))
             view[: min(count, _HEAD - begin)] = head[begin : begin + count].data
+        if checksum >= 0 and offset + count > (tail := stop - CRC_SIZE):
+            first = max(tail, offset)
+            view[first - offset : count] = crc_field(checksum)[first - tail : offset + count - tail]
         return count
 
     def _read_own(self, offset: int, view: memoryview) -> int:

@@ -146,7 +146,12 @@ def encode(message: Message, physical_offset: int = 0) -> bytes:
 
 def checksum_of(covered: bytes) -> bytes:
     """The checksum that follows these bytes of a record."""
-    digits = str(crc_of(covered))[::-1].ljust(10, "0")  # in reverse order, padded with zeros at the end
+    return crc_field(crc_of(covered))
+
+
+def crc_field(checksum: int) -> bytes:
+    """This checksum of a record, as its last 20 bytes have it."""
+    digits = str(checksum)[::-1].ljust(10, "0")  # in reverse order, padded with zeros at the end
     return f"__CRC32#\x01{digits}\x02".encode()
 
 

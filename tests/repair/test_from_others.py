@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
@@ -32,6 +33,7 @@ from support.stores import files_of, log_of, message, on_disk
 from support.verified import beside
 
 import native_reader as nr
+from native_reader.writing.records import checksum_of
 
 NAME = "5.5.0-killed"
 
@@ -236,3 +238,50 @@ def test_a_message_of_a_queue_that_parted_does_not_come(tmp_path: Path, slave: P
     done = opened(store).repair(tmp_path / "new", others=[tmp_path / "extract"])
     assert records_of(tmp_path / "new") == records_of(tmp_path / "alone")
     assert (done.plan.lost_messages, done.plan.filled is not None and not done.plan.filled.taken) == (alone.plan.lost_messages, True)
+
+
+def resent(store: Path, to: Path, *, crc: bool = False) -> Path:
+    """The messages of a store in another log: in another order, in other queues, at other queue offsets."""
+    whole = [(path.read_bytes()[at : at + size]) for path in segments(store) for at, size in records(path)][::-1]
+    size, log, at = segments(store)[0].stat().st_size, list[bytes](), 0
+    for number, record in enumerate(whole):
+        if at % size + len(record) + 8 > size:
+            rest = size - at % size
+            log.append(struct.pack(">iI", rest, 0xCBD43194).ljust(rest, b"\0"))
+            at += rest
+        moved = bytearray(record)
+        moved[12:16], moved[20:36] = struct.pack(">i", 7), struct.pack(">qq", 50_000 + number, at)
+        if crc:
+            moved[-20:] = checksum_of(bytes(moved[:-20]))
+        log.append(bytes(moved))
+        at += len(record)
+    content = b"".join(log)
+    return on_disk(to, {f"commitlog/{base:020d}": content[base : base + size].ljust(size, b"\0") for base in range(0, len(content), size)})
+
+
+def indexed_slots(store: Path) -> set[tuple[str, int, int]]:
+    """The messages of ordinary topics that a repair may find by their keys: with a unique key."""
+    rows = nr.open(store).messages(columns=("topic", "queue_id", "queue_offset", "uniq_key")).to_table().to_pylist()
+    return {(row["topic"], row["queue_id"], row["queue_offset"]) for row in rows if row["uniq_key"]}
+
+
+@pytest.mark.parametrize("damage", [missing_segment, zeroed_segment, random_bytes, tail], ids=lambda each: each.__name__)
+def test_messages_that_were_sent_again_to_another_broker_come_by_their_unique_key(tmp_path: Path, slave: Path, damage: Damage) -> None:
+    other, store = resent(slave, tmp_path / "other"), copy(tmp_path / "a", damage)
+    before = contents(other)
+    alone = opened(store).repair(tmp_path / "alone")
+    done = opened(store).repair(tmp_path / "new", others=[other])
+    new, own = records_of(tmp_path / "new"), records_of(tmp_path / "alone")
+    assert {*own} < {*new} <= {*records_of(slave)}
+    facts = json.loads((tmp_path / "new" / "repair.json").read_text())
+    (source,) = facts["from"]
+    assert (source["messages"], source["moved"], source["by_key"]) == (0, 0, len(new) - len(own))
+    assert all(each["by_key"] for each in source["queues"])
+    assert done.plan.lost_messages == alone.plan.lost_messages - source["by_key"]
+    assert "with the same size" not in (page := (tmp_path / "new" / "repair.md").read_text())
+    assert "in other queues or at other queue offsets" in page
+    assert contents(other) == before
+
+
+@pytest.mark.parametrize("change", ["body", "born", "key", "twice", "time"])
+def test_a_message_that_may_be_another_one_does_not_come_by_its_key(tmp_path: Path, change: str) -> None: ...
