@@ -18,7 +18,18 @@ from native_reader.storage.protocol import DirEntry, Storage, StoredFile, mount,
 from native_reader.writing.records import crc_field
 
 SCHEME = "filled"
-RANGE = np.dtype([(name, "i8") for name in ("start", "stop", "file", "at", "offset", "queue_id", "slot", "checksum")])
+RANGE = np.dtype(
+    [
+        ("start", "i8"),
+        ("stop", "i8"),
+        ("file", "i8"),
+        ("at", "i8"),
+        ("offset", "i8"),
+        ("queue_id", "i8"),
+        ("slot", "i8"),
+        ("checksum", "i8"),
+    ]
+)
 """Positions `[start, stop)`, which are those from `at` on of another file.
 
 `offset`: if the range is one record from elsewhere in another log, its physical offset in this one; else -1.
