@@ -51,7 +51,11 @@ BROKER = "broker"
 _WITHOUT_AN_OPTION = {"crc": "--crc", "names": "--name", "for_version": "--for"}
 _PLACES = tuple(FLAGS)[:4]
 _AGO = re.compile(r"\s*([0-9]{1,9})\s*([smhd])\s*")
+_OF_MQADMIN = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})#([0-9]{2}:[0-9]{2}:[0-9]{2}):([0-9]{3})\s*")
+"""A time as mqadmin takes it."""
+_ADDRESS = re.compile(r"[^\s:]+:[0-9]{1,5}")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+NO_SERVER = "rmqstore reads the files of a store, and needs no name server (-n) and no cluster"
 _BOOLEANS = {"True": "true", "False": "false"}
 
 
@@ -156,7 +160,11 @@ def _rate(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 def _moment(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """`90m` is the time so long ago, as the engine reads times."""
+    """`90m` is the time so long ago, as the engine reads times; so is `2026-01-31#12:00:00:000`, as mqadmin has them."""
+    if value is not None and _ADDRESS.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is an address, and no time: rmqstore reads files, and asks no broker", context, parameter)
+    if of_mqadmin := _OF_MQADMIN.fullmatch(value or ""):
+        return "{} {}.{}".format(*of_mqadmin.groups())
     ago = _AGO.fullmatch(value or "")
     if ago is None:
         return value
@@ -192,6 +200,8 @@ class Number(click.IntRange):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
+            if param is not None and "-n" in param.opts and _ADDRESS.fullmatch(str(value)):
+                self.fail(f"{value!r} is an address: {NO_SERVER}. Here, -n is a number", param, ctx)
             self.fail(f"{value!r} is not a number from {self.min}{'' if self.max is None else f' to {self.max}'}", param, ctx)
 
 
@@ -213,14 +223,15 @@ FILTERS: tuple[Decorator, ...] = (
     _option("queue_id", "-q", metavar="ID", multiple=True, help="Only this queue."),
     _option("tags", metavar="TAG", help="Only this tag. Several: 'paid || refunded'."),
     _option("keys", "-k", metavar="KEY", multiple=True, help="Only messages with this key; with one of them if repeated."),
-    _option("msg_id", metavar="ID", help="Only the message with this id."),
+    _option("msg_id", "-i", metavar="ID", help="Only the message with this id."),
     _option(
         "starting_timestamp",
+        "-b",
         metavar="TIME",
         callback=_moment,
         help="Only messages stored at this time or later: '2026-01-31 12:00:00Z'; or so long ago: 90m, 2h, 7d.",
     ),
-    _option("ending_timestamp", metavar="TIME", callback=_moment, help="Only messages stored before this time."),
+    _option("ending_timestamp", "-e", metavar="TIME", callback=_moment, help="Only messages stored before this time."),
 )
 TEXT: tuple[Decorator, ...] = (
     _option("text", metavar="TEXT", help="Only messages with this text in the body or in the value of a property."),
@@ -234,6 +245,9 @@ WRITTEN_SUMMARY: tuple[Decorator, ...] = (
 WHERE: tuple[Decorator, ...] = (
     _option("where", "-w", metavar="SQL", help="Only rows for which this condition is true: \"kind = 'dlq'\"."),
     _option("time_zone", metavar="ZONE", help="Zone of times without one, and of the times shown: Asia/Shanghai. Default: UTC."),
+)
+GROUPS: tuple[Decorator, ...] = (
+    click.option("--group", "-g", "groups", multiple=True, metavar="GROUP", help="Only this consumer group; several, if repeated."),
 )
 COLUMNS: tuple[Decorator, ...] = (
     _option("columns", "-c", metavar="NAMES", help="These columns, in this order, separated by commas; * is all."),
@@ -289,6 +303,9 @@ def _asked(values: dict[str, Any]) -> Asked:
     places = {name: given for name in _PLACES if (given := values.pop(name, None)) is not None}
     given = {name: values.pop(name) for name in FLAGS if name in values}
     flags = {name: value for name, value in given.items() if value not in (None, ())}
+    if groups := values.pop("groups", ()):
+        names = ", ".join("'{}'".format(each.replace("\\", r"\\").replace("'", r"\'")) for each in groups)
+        flags["where"] = f"group IN ({names})" + (f" AND ({flags['where']})" if "where" in flags else "")
     if twice := next((name for name in more if name in flags), None):
         raise click.UsageError(f"--option {twice} and {FLAGS[twice]} are the same option.", click.get_current_context())
     settings = {name: values.pop(name) for name in ("strict", "jobs", "as_json") if name in values}

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, BROKER, FLAGS, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, BROKER, FLAGS, GROUPS, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, ColumnLook, Output
 from rmqstore.cli.stat import age_of, minute_of
@@ -29,7 +29,7 @@ A broker stores no reason. Of the log, only what may hold such messages is read,
 EPILOG = """\b
 Examples:
   rmqstore dlq /data/store
-  rmqstore dlq /data/store --where "group = 'billing'"
+  rmqstore dlq /data/store --group billing
   rmqstore dlq /data/store --json
 """
 _READ = ("group", "origin_topic", "messages", "bytes", "max_reconsume_times", "first_store_timestamp", "last_store_timestamp")
@@ -37,7 +37,7 @@ _LESS = ("last", "bytes")
 
 
 @click.command(help=HELP, epilog=EPILOG)
-@takes(PATHS, NAMES, WHERE, AS_JSON, READING, PLACES)
+@takes(PATHS, GROUPS, NAMES, WHERE, AS_JSON, READING, PLACES)
 def dlq(asked: Asked) -> int:
     output, rows = Output(json=asked.as_json, zone=asked.zone), []
     with warnings() as warned:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, BROKER, LANGUAGE, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, BROKER, GROUPS, LANGUAGE, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, ColumnLook, Output
 from rmqstore.cli.stat import age_of, minute_of
@@ -50,7 +50,7 @@ of its queue, or if --verify found errors, warnings, or a message that is not as
 EPILOG = """\b
 Examples:
   rmqstore lag /data/store
-  rmqstore lag /data/store --by queue --where "group = 'billing'"
+  rmqstore lag /data/store --by queue --group billing
   rmqstore lag /data/store --verify --jobs 4
   rmqstore lag /data/store --all --json
 """
@@ -74,7 +74,7 @@ _FAULTS = tuple(_STATES)[1:]
 )
 @click.option("--all", "is_all", is_flag=True, help="Also groups that are not behind.")
 @click.option("--verify", is_flag=True, help="Also check all files against each other, and count by state. Reads the log.")
-@takes(PATHS, NAMES, WHERE, LANGUAGE, AS_JSON, READING, PLACES)
+@takes(PATHS, GROUPS, NAMES, WHERE, LANGUAGE, AS_JSON, READING, PLACES)
 def lag(asked: Asked, by: str, is_all: bool, verify: bool, lang: str) -> int:
     from native_reader.facts import Tally
 

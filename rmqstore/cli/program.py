@@ -155,6 +155,10 @@ def _show(error: click.ClickException) -> None:
         for line in error.format_message().splitlines():
             note(line)
         return
+    if isinstance(error, click.NoSuchOption) and error.option_name == "-n":
+        from rmqstore.cli.asked import NO_SERVER
+
+        error = click.UsageError(f"No such option: -n. {NO_SERVER}.", error.ctx)
     if isinstance(error, click.UsageError) and error.ctx is not None:
         for line in error.ctx.get_usage().splitlines():
             note(line)
