@@ -56,7 +56,10 @@ def problems(path: Path, targets: set[str]) -> list[str]:
 def code_blocks(readme: str) -> list[str]:
     """The code of a README without comments and the outputs of commands, which are translated."""
     found = BLOCK.findall(Path(readme).read_text(encoding="utf-8"))
-    return [re.sub(r"^(?!\$ ).*\n| --lang zh$" if language == "console" else r"\s+#.*", "", body, flags=re.M) for language, body in found]
+    return [
+        re.sub(r"^(?!\$ ).*\n|( --lang zh)?( +#.*)?$" if language == "console" else r"\s+#.*", "", body, flags=re.M)
+        for language, body in found
+    ]
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 from pkgutil import resolve_name
+from unicodedata import east_asian_width
 
 import pyarrow.parquet as pq
 import pytest
@@ -213,3 +214,13 @@ def test_the_names_of_folders_are_documented() -> None:
     for value, folder in rows_of(EXPORT_MD, "value")[:-1]:
         column, given = quoted(folder)[0].partition("=")[0], {"null": None, "empty text": ""}
         assert folder_name(column, given[value] if value in given else quoted(value)[0]) == quoted(folder)[0]
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh.md"])
+def test_the_first_screen_fits(page: str) -> None:
+    """Before the first heading: at most 25 lines, none of which is wider than 100 columns, where GitHub would scroll it."""
+    title, *lines = (HERE / page).read_text(encoding="utf-8").split("\n## ")[0].rstrip().split("\n")
+    assert title.startswith("# ")
+    assert len(lines) < 25
+    assert [line for line in lines if sum(1 + (east_asian_width(each) in "WF") for each in line) > 100] == []
+    assert sum(line.startswith("$ rmqstore") for line in lines) == 4

@@ -53,10 +53,16 @@ def write_stores(folder: Path, names: Iterable[str] = _STORES) -> None:
 
 
 def printed(command: str, folder: Path) -> str:
-    """What a command prints in that folder."""
-    ended = run(*shlex.split(command))
+    """What a command prints in that folder. What follows ` #` is for readers."""
+    ended = run(*shlex.split(command, comments=True))
     text = uncolored(f"{ended.out}{ended.err}").replace(folder.as_uri(), "file:///…").replace(str(folder), "/…")
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def is_shown(documented: str, output: str) -> bool:
+    """Whether a command printed what a document shows. `…` alone in a line, or at the end of one, stands for lines that are left out."""
+    parts = re.split(r"^…\n| …$", lasting(documented), flags=re.MULTILINE)
+    return re.fullmatch(".*".join(map(re.escape, parts)), lasting(output), re.DOTALL) is not None
 
 
 def lasting(output: str) -> str:
