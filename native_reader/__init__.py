@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from native_reader.facts import Facts
     from native_reader.lazy import Verification
     from native_reader.lost import Lost
+    from native_reader.querying import Query
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.summarizing import Summarized
@@ -51,6 +52,7 @@ __all__ = [
     "Peers",
     "PredicateError",
     "Progress",
+    "Query",
     "RepairError",
     "Repaired",
     "Rescued",
@@ -99,6 +101,10 @@ def __getattr__(name: str) -> Any:
             from native_reader.lost import Lost
 
             return Lost
+        case "Query":
+            from native_reader.querying import Query
+
+            return Query
         case "Rescued":
             from native_reader.rescue import Rescued
 

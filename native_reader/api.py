@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from native_reader.lazy import Verification
     from native_reader.lost import Lost
     from native_reader.markdown import Document
+    from native_reader.querying import Query
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.summarizing import Summarized
@@ -285,6 +286,42 @@ class Store:
         from native_reader.arrivals import Arrivals
 
         return Arrivals(lambda: self.refresh().stores, _message_options(options), start, pause, warn)
+
+    def sql(
+        self, /, query: str, *, time_zone: str | None = None, plain: bool = False, jobs: int = 1, progress: Watch = False, **options: Any
+    ) -> Query:
+        """Prepare an SQL query of DuckDB over `messages` and the other tables. Nothing is read yet.
+
+        Args:
+            query: One statement: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW or SUMMARIZE.
+            time_zone: The zone of times in the query, and of those in its result. Default: UTC.
+            plain: Columns of types that JSON does not have, such as dates, are text.
+            jobs: How many parts of a table are read in parallel.
+            progress: As for `Scan.to_batches`, if the query names one table once.
+            **options: As for `messages`, without `columns`. Other tables use those that they take.
+
+        Returns:
+            The query, with `to_table` and `batches`.
+
+        Raises:
+            OptionError: An argument is invalid. What is wrong in the query itself is found when it runs.
+
+        Examples:
+            >>> store.sql("SELECT topic FROM messages WHERE list_contains(keys, 'no such key')").to_table().num_rows
+            0
+        """
+        from native_reader.querying import Query
+
+        checked = _checked("sql", [each.name for each in options_of(MessageOptions) if each.name not in ("columns", "time_zone")], options)
+        zone = MessageOptions(time_zone=time_zone).time_zone or "UTC"
+
+        def opened(name: str, columns: tuple[str, ...]) -> Lazy:
+            taken = checked if name == "messages" else {each: value for each, value in checked.items() if each in _OF_WHOLE_STORES}
+            return self.table(name, columns=list(columns), **taken)
+
+        tables = {name: tuple(columns) for name, columns in COLUMNS_OF.items()}
+        whole("jobs", jobs, 1, MOST_JOBS)
+        return Query(query, tables, opened, zone=zone, is_plain=plain, jobs=jobs, progress=progress)
 
     def verify(self, /, *, file_reserved_time: int | None = None, **options: Any) -> Verification:
         """Check that log, queues, index, checkpoint and configuration agree. Reads the whole log, when the result is used.

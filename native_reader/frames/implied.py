@@ -10,7 +10,21 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from native_reader.predicate import sql
-from native_reader.predicate.tree import EVERYTHING, And, ArrayContains, Column, Compare, In, IsNull, Not, Or, Predicate, Value, all_of
+from native_reader.predicate.tree import (
+    EVERYTHING,
+    And,
+    ArrayContains,
+    Column,
+    Compare,
+    Contains,
+    In,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    Value,
+    all_of,
+)
 
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DEEPEST = 100
@@ -32,9 +46,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Field(Node):
-    """A column."""
+    """A column; with `key`, one value of a map."""
 
     name: str
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,7 @@ def fields_of(node: Node) -> Iterator[str]:
     waiting = [node]
     while waiting:
         match waiting.pop():
-            case Field(name):
+            case Field(name, _):
                 yield name
             case Call(_, parts):
                 waiting += parts
@@ -97,12 +112,12 @@ def _same(node: Node, kinds: Mapping[str, str], levels: int) -> Predicate | None
         case Call("not", (part,)):
             inside = _same(part, kinds, levels - 1)
             return None if inside is None else Not(inside)
-        case Field(name) if kinds.get(name) == sql.FLAG:
+        case Field(name, None) if kinds.get(name) == sql.FLAG:
             return Compare(Column(name), "=", True)
         case Call(operator, (Literal() as value, Field() as field)) if operator in _MIRRORED:
-            return _on_field(_MIRRORED[operator], field.name, value.values, kinds)
-        case Call(operator, (Field(name), *rest)) if name in kinds:
-            return _on_field(operator, name, _compared(rest), kinds) if all(isinstance(each, Literal) for each in rest) else None
+            return _on_field(_MIRRORED[operator], field, value.values, kinds)
+        case Call(operator, (Field(name) as field, *rest)) if name in kinds:
+            return _on_field(operator, field, _compared(rest), kinds) if all(isinstance(each, Literal) for each in rest) else None
     return None
 
 
@@ -116,9 +131,11 @@ def _joined(join: type[And | Or], parts: list[Predicate | None]) -> Predicate | 
     return join(known) if len(known) == len(parts) else None
 
 
-def _on_field(operator: str, name: str, array: Any, kinds: Mapping[str, str]) -> Predicate | None:
+def _on_field(operator: str, field: Field, array: Any, kinds: Mapping[str, str]) -> Predicate | None:
     """The condition on one column. `array`: the values that it is compared with; None if there are none."""
-    column, kind = Column(name), kinds.get(name, "")
+    column, kind = Column(field.name, field.key), kinds.get(field.name, "")
+    if field.key is not None:
+        kind = sql.TEXT if kind == sql.PAIRS else ""
     if array is None:
         return {"is_null": IsNull(column), "is_valid": Not(IsNull(column))}.get(operator)
     of_lists = operator == "contains" and kind == sql.TEXTS
@@ -132,6 +149,8 @@ def _on_field(operator: str, name: str, array: Any, kinds: Mapping[str, str]) ->
         return None
     if of_lists:
         return ArrayContains(column, str(known[0]))
+    if operator == "contains":
+        return Contains(column, str(known[0])) if kind == sql.TEXT and field.key is None else None
     can_compare = operator in (("=", "!=") if kind == sql.FLAG else _MIRRORED)
     return Compare(column, operator, known[0]) if can_compare else None
 
