@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS
-from native_reader.errors import OptionError, UseError, did_you_mean, shown
+from native_reader.errors import OptionError, UseError, did_you_mean, option_name, shown
 from native_reader.frames.dataset import ScanDataset
 from native_reader.frames.lazy import Lazy
 from native_reader.frames.statement import Statement
@@ -27,6 +27,8 @@ from native_reader.storage.local import linked
 MESSAGES = "messages"
 _INSTALL = "an SQL query needs the package duckdb, 1.4 or newer: pip install 'rmqstore-spark[sql]'"
 _ROWS = 8192
+_FARTHEST = 12
+"""Hours from UTC of the zones without a place that DuckDB has on both sides."""
 _ONLY = "only a query is possible: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW or SUMMARIZE. Nothing is written"
 _TABLE = re.compile(r"Table with name (.+?) does not exist")
 _COLUMN = re.compile(r'column "([^"]+)" not found|does not have a column named "([^"]+)"')
@@ -61,7 +63,7 @@ class Query:
         tables: Mapping[str, tuple[str, ...]],
         open_table: Callable[[str, tuple[str, ...]], Lazy],
         *,
-        zone: str | None = None,
+        zone: str = "UTC",
         is_plain: bool = False,
         jobs: int = 1,
         progress: Watch = False,
@@ -116,8 +118,7 @@ class Query:
         import duckdb
 
         try:
-            if self._zone is not None:
-                connection.execute("SET TimeZone = ?", [self._zone])
+            connection.execute("SET TimeZone = ?", [_zone_of(self._zone)])
             for name in self._tables:
                 connection.register(name, self._dataset(name))
             connection.execute("SET lock_configuration = true")
@@ -223,3 +224,16 @@ def _projected(names: Iterable[str], types: Iterable[str], is_plain: bool) -> st
         own = (name if taken[name] == 1 else f"{name}_{taken[name]}").replace('"', '""')
         parts.append((f"#{number}" if wanted == kind else f"CAST(#{number} AS {wanted})") + f' AS "{own}"')
     return ", ".join(parts)
+
+
+def _zone_of(name: str) -> str:
+    """The name that DuckDB has for a time zone: it knows none like +08:00."""
+    found = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?00)?", name)
+    if found is not None and int(found[2]) <= _FARTHEST:
+        # POSIX counts the hours to the west.
+        return f"Etc/GMT{'-' if found[1] == '+' else '+'}{int(found[2])}"
+    if re.search(r"[+-]\d", name):
+        raise OptionError(
+            f"{option_name('time_zone')}={name!r} is no zone that DuckDB has. Name one of a place, as Asia/Kolkata, or whole hours"
+        )
+    return "UTC" if name in ("Z", "GMT") else name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
@@ -20,10 +20,10 @@ from native_reader.predicate.tree import (
     In,
     IsNull,
     Not,
-    Or,
     Predicate,
     Value,
     all_of,
+    any_of,
 )
 
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -98,7 +98,7 @@ def _weaker(node: Node, kinds: Mapping[str, str], levels: int) -> Predicate | No
             known = [found for part in parts if (found := _weaker(part, kinds, levels - 1)) is not None]
             return all_of(known) if known else None
         case Call("or", parts) if levels > 0:
-            return _joined(Or, [_weaker(part, kinds, levels - 1) for part in parts])
+            return _joined(any_of, [_weaker(part, kinds, levels - 1) for part in parts])
     return _same(node, kinds, levels)
 
 
@@ -108,7 +108,7 @@ def _same(node: Node, kinds: Mapping[str, str], levels: int) -> Predicate | None
         case _ if levels <= 0:
             return None
         case Call("and" | "or" as name, parts):
-            return _joined(And if name == "and" else Or, [_same(part, kinds, levels - 1) for part in parts])
+            return _joined(And if name == "and" else any_of, [_same(part, kinds, levels - 1) for part in parts])
         case Call("not", (part,)):
             inside = _same(part, kinds, levels - 1)
             return None if inside is None else Not(inside)
@@ -126,7 +126,7 @@ def _compared(parts: list[Node]) -> Any:
     return parts[0].values if len(parts) == 1 and isinstance(parts[0], Literal) else None
 
 
-def _joined(join: type[And | Or], parts: list[Predicate | None]) -> Predicate | None:
+def _joined(join: Callable[[tuple[Predicate, ...]], Predicate], parts: list[Predicate | None]) -> Predicate | None:
     known = tuple(part for part in parts if part is not None)
     return join(known) if len(known) == len(parts) else None
 

@@ -40,6 +40,8 @@ def is_text(path: Path) -> bool:
 
 def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], store: Store) -> int:
     """Write the rows to a new file, then rename it. Returns how many there are."""
+    import pyarrow as pa
+
     from native_reader.errors import ExportError, OptionError
     from native_reader.export.formats import FORMATS
     from native_reader.export.target import refuse_inside
@@ -51,9 +53,10 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
     path = path.resolve() if path.is_symlink() else path
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("xb") as file:
-            count = _fill(FORMATS[name].writer(file, schema, compression or FORMATS[name].compressions[0], False), batches)
-            file.flush()
+        part.touch(exist_ok=False)  # before the rows are read, which may take hours
+        with pa.output_stream(str(part), compression=None) as sink:
+            count = _fill(FORMATS[name].writer(sink, schema, compression or FORMATS[name].compressions[0], False), batches)
+        with part.open("rb") as file:
             os.fsync(file.fileno())
         part.replace(path)
     except FileNotFoundError as error:

@@ -47,9 +47,11 @@ _ZONE = WHERE[1:]
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the rows to this file.")
 @takes(_ARGUMENTS, SUMMARY, _ZONE, AS_JSON, STRICT, READING, PLACES)
 def sql(asked: Asked, query: str | None, output: Path | None) -> int:
+    if query is not None and not asked.paths and not asked.places:  # the store was taken for it
+        what = f'The query is missing after the store: rmqstore sql {query} "SELECT …"'
+        raise click.UsageError(what, click.get_current_context())
     asked.check_paths()
-    if query is None or (not asked.paths and not asked.places):
-        raise click.UsageError('The query is missing after the store: rmqstore sql STORE "SELECT …"', click.get_current_context())
+    assert query is not None
     is_plain = output is None or is_text(output)
     with warnings() as warned:
         store = asked.open()

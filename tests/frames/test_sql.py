@@ -144,7 +144,7 @@ def test_conditions_that_duckdb_keeps_reach_the_log(store: nr.Store, key: str, b
     by_key = bytes_of(lambda: store.messages(columns="queue_offset,keys", keys=key).to_table())
     assert bytes_of(lambda: rows(store, f"SELECT queue_offset FROM messages WHERE list_contains(keys, '{key}')")) == by_key
     both = f"SELECT queue_offset FROM messages WHERE list_contains(keys, '{key}') OR list_contains(keys, '{key}')"
-    assert bytes_of(lambda: rows(store, both)) < whole / 4
+    assert bytes_of(lambda: store.sql(both, access="trust").to_table()) < whole / 4
     by_topic = bytes_of(lambda: store.messages(topic="clicks", columns="topic").to_table())
     assert bytes_of(lambda: rows(store, "SELECT count(topic) FROM messages WHERE topic = 'clicks'")) == by_topic < whole / 2
 
