@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from native_reader.compare import Diff, Peers
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
+    from native_reader.increments import ExportedRun
     from native_reader.lazy import Verification
     from native_reader.lost import Lost
     from native_reader.querying import Query
@@ -44,6 +45,7 @@ __all__ = [
     "Explanation",
     "ExportError",
     "Exported",
+    "ExportedRun",
     "Facts",
     "KernelInfo",
     "Lost",
@@ -93,6 +95,10 @@ def __getattr__(name: str) -> Any:
             from native_reader.doctor import Diagnosis
 
             return Diagnosis
+        case "ExportedRun":
+            from native_reader.increments import ExportedRun
+
+            return ExportedRun
         case "Facts":
             from native_reader.facts import Facts
 

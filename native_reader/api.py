@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from native_reader.compare import Diff, Peers
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
+    from native_reader.increments import ExportedRun
     from native_reader.lazy import Verification
     from native_reader.lost import Lost
     from native_reader.markdown import Document
@@ -322,6 +323,56 @@ class Store:
         tables = {name: tuple(columns) for name, columns in COLUMNS_OF.items()}
         whole("jobs", jobs, 1, MOST_JOBS)
         return Query(query, tables, opened, zone=zone, is_plain=plain, jobs=jobs, progress=progress)
+
+    def export_new(
+        self,
+        /,
+        path: LocalPath,
+        state: LocalPath,
+        *,
+        to: str = "parquet",
+        partition_by: str | Sequence[str] = "day",
+        compression: str | None = None,
+        text_bodies: bool = False,
+        jobs: int = 1,
+        progress: Watch = False,
+        **options: Any,
+    ) -> ExportedRun | None:
+        """Write the messages that came since the last run with this state. All runs together have each message once.
+
+        If a run was stopped, also by kill -9, the next one does the same range of the log.
+
+        Args:
+            path: The folder: new or empty at the first run, then the same one.
+            state: The file that says how far the runs have come. It is made if it does not exist.
+            to: As for `Scan.export`.
+            partition_by: As for `Scan.export`.
+            compression: As for `Scan.export`.
+            text_bodies: As for `Scan.export`.
+            jobs: As for `Scan.export`.
+            progress: As for `Scan.export`.
+            **options: As for `messages`, without those that end a read. They must be the same at each run.
+
+        Returns:
+            What this run wrote; None if there is nothing new.
+
+        Raises:
+            DataLoss: Messages expired or were cut off since the last run, or another store is at the path; `fail_on_data_loss=False`
+                continues with what there is.
+            OptionError: An argument is invalid, or not that of the runs before; or the state was changed.
+            ExportError: A file cannot be written.
+            StoreError: As for `Scan.to_batches`.
+
+        Examples:
+            >>> store.export_new("each-day", "each-day.json").rows
+            255
+            >>> store.export_new("each-day", "each-day.json") is None
+            True
+        """
+        from native_reader.increments import export_new
+
+        files = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
+        return export_new(lambda: self.refresh().stores, _message_options(options), path, state, files, jobs, progress)
 
     def verify(self, /, *, file_reserved_time: int | None = None, **options: Any) -> Verification:
         """Check that log, queues, index, checkpoint and configuration agree. Reads the whole log, when the result is used.

@@ -256,7 +256,7 @@ class Scan(Lazy):
     def _from_first(self) -> Iterator[pa.RecordBatch]:
         return chain.from_iterable(self.runs())
 
-    def noted(self, note: Callable[[Run], object], stops_early: bool, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
+    def _noted(self, note: Callable[[Run], object], stops_early: bool, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
         for run in self.runs(progress=progress) if stops_early else [self.run(jobs, progress)]:
             note(run)
             yield from run

@@ -157,7 +157,7 @@ class Query:
         def read(columns: tuple[str, ...], condition: Predicate, stops_early: bool) -> Iterator[pa.RecordBatch]:
             try:
                 one = table._narrowed(columns, all_of((known, condition)), stops_early or is_head)
-                for batch in one.noted(self.runs.append, stops_early or is_head, self._jobs, watch):
+                for batch in one._noted(self.runs.append, stops_early or is_head, self._jobs, watch):
                     self._check()
                     yield batch.select(list(columns))
             except Exception as error:

@@ -136,7 +136,7 @@ class Lazy(ABC):
         one = self._copied()
         return ScanDataset(one.schema, one._kinds(), one._reader_of(jobs), repr(self))
 
-    def noted(self, note: Callable[[Run], object], stops_early: bool, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
+    def _noted(self, note: Callable[[Run], object], stops_early: bool, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
         """The rows. Each run is passed on before it is read."""
         return self.to_batches(jobs, progress)
 
