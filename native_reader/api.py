@@ -372,7 +372,7 @@ class Store:
         from native_reader.increments import export_new
 
         files = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
-        return export_new(lambda: self.refresh().stores, _message_options(options), path, state, files, jobs, progress)
+        return export_new(lambda: self.refresh().stores, _message_options(options), path, state, files=files, jobs=jobs, progress=progress)
 
     def verify(self, /, *, file_reserved_time: int | None = None, **options: Any) -> Verification:
         """Check that log, queues, index, checkpoint and configuration agree. Reads the whole log, when the result is used.

@@ -31,6 +31,7 @@ _VERSION = 1
 _RUNS = "_runs"
 _MOVES = "_moves.json"
 _RUN = "_run-"
+_NO_STATE = "{} is no state of an export, or was changed. Restore it, or name a new file and a new folder"
 _MAY_DIFFER = ("max_read_rate", "fail_on_data_loss", "mode", "body_views")
 
 _log = logging.getLogger(__name__)
@@ -63,16 +64,26 @@ def _state_of(path: str, text: str) -> _State:
     """The state. Nothing in the file is trusted."""
     try:
         known = json.loads(text)
-        if known["version"] != _VERSION:
-            raise OptionError(f"{path}: a state of version {shown(known['version'])}; this package reads {_VERSION}. Use a newer package")
+        number = known["version"]
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise OptionError(_NO_STATE.format(path)) from error
+    if type(number) is int and number > _VERSION:
+        raise OptionError(f"{path}: a state of version {number}; this package reads version {_VERSION}. Use a newer one")
+    try:
         begun = None if known["begun"] is None else from_json(known["begun"])
         state = _State(known["folder"], known["options"], known["runs"], from_json(known["done"]), begun)
-        if not (isinstance(state.folder, str) and isinstance(state.options, dict) and type(state.runs) is int and state.runs >= 0):
+        if not (
+            number == _VERSION
+            and isinstance(state.folder, str)
+            and isinstance(state.options, dict)
+            and type(state.runs) is int
+            and state.runs >= 0
+        ):
             raise ValueError
     except OffsetError as error:
         raise OptionError(f"{path}: an offset in this state was changed after it was written. Restore the file from a copy") from error
     except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise OptionError(f"{path} is no state of an export, or was changed. Restore it, or name a new file and a new folder") from error
+        raise OptionError(_NO_STATE.format(path)) from error
     return state
 
 
@@ -111,6 +122,7 @@ def export_new(
     options: MessageOptions,
     folder: LocalPath,
     state: LocalPath,
+    *,
     files: Mapping[str, Any],
     jobs: int,
     progress: Watch,
