@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from native_reader.compare import Diff, Peers
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
+    from native_reader.increments import ExportedRun
     from native_reader.lazy import Verification
     from native_reader.lost import Lost
+    from native_reader.querying import Query
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.summarizing import Summarized
@@ -43,6 +45,7 @@ __all__ = [
     "Explanation",
     "ExportError",
     "Exported",
+    "ExportedRun",
     "Facts",
     "KernelInfo",
     "Lost",
@@ -51,6 +54,7 @@ __all__ = [
     "Peers",
     "PredicateError",
     "Progress",
+    "Query",
     "RepairError",
     "Repaired",
     "Rescued",
@@ -91,6 +95,10 @@ def __getattr__(name: str) -> Any:
             from native_reader.doctor import Diagnosis
 
             return Diagnosis
+        case "ExportedRun":
+            from native_reader.increments import ExportedRun
+
+            return ExportedRun
         case "Facts":
             from native_reader.facts import Facts
 
@@ -99,6 +107,10 @@ def __getattr__(name: str) -> Any:
             from native_reader.lost import Lost
 
             return Lost
+        case "Query":
+            from native_reader.querying import Query
+
+            return Query
         case "Rescued":
             from native_reader.rescue import Rescued
 

@@ -45,9 +45,11 @@ if TYPE_CHECKING:
     from native_reader.compare import Diff, Peers
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
+    from native_reader.increments import ExportedRun
     from native_reader.lazy import Verification
     from native_reader.lost import Lost
     from native_reader.markdown import Document
+    from native_reader.querying import Query
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.summarizing import Summarized
@@ -285,6 +287,92 @@ class Store:
         from native_reader.arrivals import Arrivals
 
         return Arrivals(lambda: self.refresh().stores, _message_options(options), start, pause, warn)
+
+    def sql(
+        self, /, query: str, *, time_zone: str | None = None, plain: bool = False, jobs: int = 1, progress: Watch = False, **options: Any
+    ) -> Query:
+        """Prepare an SQL query of DuckDB over `messages` and the other tables. Nothing is read yet.
+
+        Args:
+            query: One statement: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW or SUMMARIZE.
+            time_zone: The zone of times in the query, and of those in its result. Default: UTC.
+            plain: Columns of types that JSON does not have, such as dates, are text.
+            jobs: How many parts of a table are read in parallel.
+            progress: As for `Scan.to_batches`, if the query names one table once.
+            **options: As for `messages`, without `columns`. Other tables use those that they take.
+
+        Returns:
+            The query, with `to_table` and `batches`.
+
+        Raises:
+            OptionError: An argument is invalid. What is wrong in the query itself is found when it runs.
+
+        Examples:
+            >>> store.sql("SELECT topic FROM messages WHERE list_contains(keys, 'no such key')").to_table().num_rows
+            0
+        """
+        from native_reader.querying import Query
+
+        checked = _checked("sql", [each.name for each in options_of(MessageOptions) if each.name not in ("columns", "time_zone")], options)
+        zone = MessageOptions(time_zone=time_zone).time_zone or "UTC"
+
+        def opened(name: str, columns: tuple[str, ...]) -> Lazy:
+            taken = checked if name == "messages" else {each: value for each, value in checked.items() if each in _OF_WHOLE_STORES}
+            return self.table(name, columns=list(columns), **taken)
+
+        tables = {name: tuple(columns) for name, columns in COLUMNS_OF.items()}
+        whole("jobs", jobs, 1, MOST_JOBS)
+        return Query(query, tables, opened, zone=zone, is_plain=plain, jobs=jobs, progress=progress)
+
+    def export_new(
+        self,
+        /,
+        path: LocalPath,
+        state: LocalPath,
+        *,
+        to: str = "parquet",
+        partition_by: str | Sequence[str] = "day",
+        compression: str | None = None,
+        text_bodies: bool = False,
+        jobs: int = 1,
+        progress: Watch = False,
+        **options: Any,
+    ) -> ExportedRun | None:
+        """Write the messages that came since the last run with this state. All runs together have each message once.
+
+        If a run was stopped, also by kill -9, the next one does the same range of the log.
+
+        Args:
+            path: The folder: new or empty at the first run, then the same one.
+            state: The file that says how far the runs have come. It is made if it does not exist.
+            to: As for `Scan.export`.
+            partition_by: As for `Scan.export`.
+            compression: As for `Scan.export`.
+            text_bodies: As for `Scan.export`.
+            jobs: As for `Scan.export`.
+            progress: As for `Scan.export`.
+            **options: As for `messages`, without those that end a read. They must be the same at each run.
+
+        Returns:
+            What this run wrote; None if there is nothing new.
+
+        Raises:
+            DataLoss: Messages expired or were cut off since the last run, or another store is at the path; `fail_on_data_loss=False`
+                continues with what there is.
+            OptionError: An argument is invalid, or not that of the runs before; or the state was changed.
+            ExportError: A file cannot be written.
+            StoreError: As for `Scan.to_batches`.
+
+        Examples:
+            >>> store.export_new("each-day", "each-day.json").rows
+            255
+            >>> store.export_new("each-day", "each-day.json") is None
+            True
+        """
+        from native_reader.increments import export_new
+
+        files = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
+        return export_new(lambda: self.refresh().stores, _message_options(options), path, state, files=files, jobs=jobs, progress=progress)
 
     def verify(self, /, *, file_reserved_time: int | None = None, **options: Any) -> Verification:
         """Check that log, queues, index, checkpoint and configuration agree. Reads the whole log, when the result is used.

@@ -256,6 +256,11 @@ class Scan(Lazy):
     def _from_first(self) -> Iterator[pa.RecordBatch]:
         return chain.from_iterable(self.runs())
 
+    def _noted(self, note: Callable[[Run], object], stops_early: bool, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
+        for run in self.runs(progress=progress) if stops_early else [self.run(jobs, progress)]:
+            note(run)
+            yield from run
+
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
         """Read the rows as an iterator of batches, in log order. But rows that an index names come first.
 

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore")
 # What users of the engine must install, and what it can use if it is there.
-THIRD_PARTY = {"isal", "numpy", "polars", "pyarrow", "rmqstore_kernel", "rocksdict", "sqlglot"}
+THIRD_PARTY = {"duckdb", "isal", "numpy", "polars", "pyarrow", "rmqstore_kernel", "rocksdict", "sqlglot"}
 ENGINE = "native_reader/storage/discovery.py"
 WITH_FILES = (
     "native_reader/storage/local.py",

@@ -27,6 +27,8 @@ _WRITING = "_writing"
 _FILE = "file://"
 _BUFFER = 64 << 10
 _PIECE = 1 << 20
+_LARGEST = 64 << 20
+"""The most characters of a text file that is read at once."""
 _NOT_SUPPORTED = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 """Some network file systems can lock or flush no folder. An export to them is still possible."""
 
@@ -147,6 +149,20 @@ class Target:
             self._make_folder(name)
             shutil.rmtree(self._at(name))
 
+    def move(self, files: Iterable[tuple[str, str]]) -> None:
+        """Give files other final names. Those that have them already, after a run that was stopped, stay."""
+        folders = set()
+        for name, wanted in files:
+            if folder := wanted.rpartition("/")[0]:
+                self._make_folder(folder)
+            try:
+                os.rename(self._at(name), self._at(wanted))
+            except FileNotFoundError:
+                if not os.path.lexists(self._at(wanted)):
+                    raise ExportError(f"{self._at(name)} was deleted before the run was complete. Export to another folder") from None
+            folders.add(os.path.dirname(self._at(wanted)))
+        self._flush_folders(folders)
+
     def discard(self, temporary: str) -> None:
         """Delete a temporary file."""
         os.unlink(self._temporary(temporary))
@@ -179,14 +195,7 @@ class Target:
                 wanted.add(folder)
                 folder = self.path if folder == self.path else os.path.dirname(folder)
         for folder in wanted:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            except OSError as error:
-                if error.errno not in _NOT_SUPPORTED:
-                    raise
-            finally:
-                os.close(descriptor)
+            flush_folder(folder)
 
     def _temporary(self, name: str) -> str:
         return os.path.join(self.path, _WRITING, name)
@@ -234,6 +243,47 @@ def refuse_inside(path: str, stores: Iterable[StoreFiles]) -> None:
             folder = os.path.realpath(local_path(uri))
             if own == folder or own.startswith(folder.rstrip("/") + "/"):
                 raise OptionError(f"{path} is inside the store {store.uri}. Choose a folder outside it: a store is never changed")
+
+
+def text_of_file(path: str) -> str | None:
+    """The text of a file; None if there is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(_LARGEST)
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise OptionError(f"{path}: cannot read this file: {why}") from error
+
+
+def save_text(path: str, text: str, stores: Iterable[StoreFiles]) -> None:
+    """Replace a small file: after a power failure, it has its old or its new text."""
+    refuse_inside(path, stores)
+    path = os.path.realpath(path)
+    folder, name = os.path.split(path)
+    part = os.path.join(folder, f".{name}.part")
+    try:
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+        flush_folder(folder)
+    except OSError as error:
+        raise ExportError(f"{path}: could not write: {error.strerror}") from error
+
+
+def flush_folder(folder: str) -> None:
+    """Flush the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NOT_SUPPORTED:
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def open_exported(path: str, name: str) -> Any:

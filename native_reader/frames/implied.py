@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
@@ -10,7 +10,21 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from native_reader.predicate import sql
-from native_reader.predicate.tree import EVERYTHING, And, ArrayContains, Column, Compare, In, IsNull, Not, Or, Predicate, Value, all_of
+from native_reader.predicate.tree import (
+    EVERYTHING,
+    And,
+    ArrayContains,
+    Column,
+    Compare,
+    Contains,
+    In,
+    IsNull,
+    Not,
+    Predicate,
+    Value,
+    all_of,
+    any_of,
+)
 
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DEEPEST = 100
@@ -32,9 +46,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Field(Node):
-    """A column."""
+    """A column; with `key`, one value of a map."""
 
     name: str
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,7 @@ def fields_of(node: Node) -> Iterator[str]:
     waiting = [node]
     while waiting:
         match waiting.pop():
-            case Field(name):
+            case Field(name, _):
                 yield name
             case Call(_, parts):
                 waiting += parts
@@ -83,7 +98,7 @@ def _weaker(node: Node, kinds: Mapping[str, str], levels: int) -> Predicate | No
             known = [found for part in parts if (found := _weaker(part, kinds, levels - 1)) is not None]
             return all_of(known) if known else None
         case Call("or", parts) if levels > 0:
-            return _joined(Or, [_weaker(part, kinds, levels - 1) for part in parts])
+            return _joined(any_of, [_weaker(part, kinds, levels - 1) for part in parts])
     return _same(node, kinds, levels)
 
 
@@ -93,16 +108,16 @@ def _same(node: Node, kinds: Mapping[str, str], levels: int) -> Predicate | None
         case _ if levels <= 0:
             return None
         case Call("and" | "or" as name, parts):
-            return _joined(And if name == "and" else Or, [_same(part, kinds, levels - 1) for part in parts])
+            return _joined(And if name == "and" else any_of, [_same(part, kinds, levels - 1) for part in parts])
         case Call("not", (part,)):
             inside = _same(part, kinds, levels - 1)
             return None if inside is None else Not(inside)
-        case Field(name) if kinds.get(name) == sql.FLAG:
+        case Field(name, None) if kinds.get(name) == sql.FLAG:
             return Compare(Column(name), "=", True)
         case Call(operator, (Literal() as value, Field() as field)) if operator in _MIRRORED:
-            return _on_field(_MIRRORED[operator], field.name, value.values, kinds)
-        case Call(operator, (Field(name), *rest)) if name in kinds:
-            return _on_field(operator, name, _compared(rest), kinds) if all(isinstance(each, Literal) for each in rest) else None
+            return _on_field(_MIRRORED[operator], field, value.values, kinds)
+        case Call(operator, (Field(name) as field, *rest)) if name in kinds:
+            return _on_field(operator, field, _compared(rest), kinds) if all(isinstance(each, Literal) for each in rest) else None
     return None
 
 
@@ -111,14 +126,16 @@ def _compared(parts: list[Node]) -> Any:
     return parts[0].values if len(parts) == 1 and isinstance(parts[0], Literal) else None
 
 
-def _joined(join: type[And | Or], parts: list[Predicate | None]) -> Predicate | None:
+def _joined(join: Callable[[tuple[Predicate, ...]], Predicate], parts: list[Predicate | None]) -> Predicate | None:
     known = tuple(part for part in parts if part is not None)
     return join(known) if len(known) == len(parts) else None
 
 
-def _on_field(operator: str, name: str, array: Any, kinds: Mapping[str, str]) -> Predicate | None:
+def _on_field(operator: str, field: Field, array: Any, kinds: Mapping[str, str]) -> Predicate | None:
     """The condition on one column. `array`: the values that it is compared with; None if there are none."""
-    column, kind = Column(name), kinds.get(name, "")
+    column, kind = Column(field.name, field.key), kinds.get(field.name, "")
+    if field.key is not None:
+        kind = sql.TEXT if kind == sql.PAIRS else ""
     if array is None:
         return {"is_null": IsNull(column), "is_valid": Not(IsNull(column))}.get(operator)
     of_lists = operator == "contains" and kind == sql.TEXTS
@@ -132,6 +149,8 @@ def _on_field(operator: str, name: str, array: Any, kinds: Mapping[str, str]) ->
         return None
     if of_lists:
         return ArrayContains(column, str(known[0]))
+    if operator == "contains":
+        return Contains(column, str(known[0])) if kind == sql.TEXT and field.key is None else None
     can_compare = operator in (("=", "!=") if kind == sql.FLAG else _MIRRORED)
     return Compare(column, operator, known[0]) if can_compare else None
 

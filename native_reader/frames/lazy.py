@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,6 +18,8 @@ from native_reader.scan.progress import Watch
 if TYPE_CHECKING:
     import polars
     from pyarrow.dataset import Dataset
+
+    from native_reader.scan.run import Run
 
 
 class Lazy(ABC):
@@ -133,6 +135,10 @@ class Lazy(ABC):
 
         one = self._copied()
         return ScanDataset(one.schema, one._kinds(), one._reader_of(jobs), repr(self))
+
+    def _noted(self, note: Callable[[Run], object], stops_early: bool, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
+        """The rows. Each run is passed on before it is read."""
+        return self.to_batches(jobs, progress)
 
     def _copied(self) -> Lazy:
         """The same without views, which pyarrow cannot filter."""

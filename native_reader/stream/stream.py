@@ -34,7 +34,10 @@ Result = TypeVar("Result")
 
 
 class Stream:
-    """One run of a stream over the logs of all stores. `announce` gets each warning once, as one line."""
+    """One run of a stream over the logs of all stores.
+
+    `announce` gets each warning once, as one line. `start_over`: how, for errors.
+    """
 
     def __init__(
         self,
@@ -43,8 +46,11 @@ class Stream:
         planning: Planning,
         start: Start,
         announce: Callable[[str], object],
+        *,
+        start_over: str = "use a new checkpointLocation",
     ) -> None:
         self._predicate, self._planning, self._start, self._announce = predicate, planning, start, announce
+        self._start_over = start_over
         self._limits = Limits(planning.max_record_bytes, past_unreadable=planning.lenient)
         self._logs = Following(list_stores, self._limits, planning.tail)
         self._seen: tuple[float, Boundaries] | None = None
@@ -238,7 +244,7 @@ class Stream:
         if self._planning.fail_on_data_loss:
             raise DataLoss(
                 f"{text}. To continue with the remaining data, set {option_name('fail_on_data_loss', False)}; "
-                "to start over, use a new checkpointLocation"
+                f"to start over, {self._start_over}"
             )
         self._announce_once(f"data loss: {text}. Reading continues with the remaining data")
 

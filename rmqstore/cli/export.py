@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +24,9 @@ You can stop it at any time, even with kill -9. The same command then continues,
 verified. Damage is skipped and listed in _damage.jsonl; the exit code is then 1. It is also 1 if nothing is exported because the
 topic, queue, key or id is not in the store. _summary.json has the counts.
 
+With --state, each run writes only the messages that came since the last run with that file, into folders by day: for cron. Every
+message is there once, also if a run was killed.
+
 \b
 Formats:
   parquet  every column in its own type (the default)
@@ -36,11 +39,13 @@ EPILOG = """\b
 Examples:
   rmqstore export /data/store -o out --topic orders --since '2026-01-31 00:00:00Z'
   rmqstore export /data/store -o out --partition-by topic,day --jobs 4
+  rmqstore export /data/store -o lake --state lake.json
   rmqstore export /data/store -o dead-letters --for-resend --where "kind = 'dlq'"
   rmqstore export /data/store -o out --to csv --text --columns topic,queue_offset,tags,body
 """
 
 _DEFAULT = "parquet"
+DROPMALFORMED = "DROPMALFORMED"
 RESEND_COLUMNS = (
     "store,physical_offset,kind,topic,origin_topic,real_topic,queue_id,msg_id,offset_msg_id,keys,tags,flag,delay_level,store_timestamp,"
     "properties,body"
@@ -60,13 +65,17 @@ def _formats(context: click.Context, parameter: click.Parameter, incomplete: str
 @click.option("--output", "-o", metavar="FOLDER", required=True, type=click.Path(), help="The folder: a new one, or one to continue.")
 @takes(PATHS, FILTERS, WRITTEN_SUMMARY, WHERE, COLUMNS, AS_JSON, STRICT, READING, PLACES)
 @click.option("--to", default=_DEFAULT, metavar="FORMAT", shell_complete=_formats, help="parquet, arrow, jsonl or csv.  [default: parquet]")
-@click.option("--partition-by", metavar="NAMES", default="", help="A folder for each value of these columns, or of 'day': topic,day.")
+@click.option("--state", type=click.Path(), metavar="FILE", help="Write only what came since the last run with this file.")
+@click.option("--partition-by", metavar="NAMES", help="A folder for each value of these columns, or of 'day': topic,day.")
 @click.option("--compression", metavar="NAME", help="Of the files: none, zstd, gzip …  [default: zstd for parquet, else none]")
 @click.option("--text", "text_bodies", is_flag=True, help="Bodies as text in jsonl and csv.")
 @click.option("--for-resend", is_flag=True, help="JSON lines with what a producer needs to send the messages again: docs/resend.md.")
-def export(asked: Asked, output: str, *, for_resend: bool, **files: Any) -> int:
+def export(asked: Asked, output: str, *, state: str | None, for_resend: bool, **files: Any) -> int:
     if for_resend:
         asked, files = _for_resend(asked, files)
+    if state is not None:
+        return _export_new(asked, output, state, files)
+    files["partition_by"] = files["partition_by"] or ""
     with warnings() as warned:
         store = asked.open()
         if not has_conditions(asked):
@@ -81,6 +90,29 @@ def export(asked: Asked, output: str, *, for_resend: bool, **files: Any) -> int:
     _print_result(done)
     is_unknown = not done.rows and (warned.has_unknown or _is_without_key(asked))
     return FOUND if is_unknown or done.is_damaged or warned.has_loss else CLEAN
+
+
+def _export_new(asked: Asked, output: str, state: str, files: dict[str, Any]) -> int:
+    """One run of an export with a state. What expired since the last run is an error, unless the user said otherwise."""
+    if files["partition_by"] is None:
+        files["partition_by"] = "day"
+    with warnings() as warned:
+        options = asked.values(**({} if asked.strict else {"mode": DROPMALFORMED}), verify_crc=True)
+        run = asked.open().export_new(output, state, **files, jobs=asked.jobs, progress=bar(), **options)
+        clear()
+    if asked.as_json:
+        click.echo(as_json({"rows": 0, "files": []} if run is None else asdict(run)))
+    if run is None:
+        note("no new messages")
+        return FOUND if warned.has_loss else CLEAN
+    from native_reader.text import counted, size_of
+
+    what = f"{counted(run.rows, 'message')} in {counted(len(run.files), 'file')} of {size_of(run.bytes)}"
+    note(f"run {run.number:,}: {what} in {run.path}")
+    if run.damaged:
+        where = f"{run.path}/_runs/run-{run.number:06}_damage.jsonl"
+        note(f"warning: {counted(run.damaged, 'range')} of the log could not be read. All: {where}")
+    return FOUND if run.damaged or warned.has_loss else CLEAN
 
 
 def _for_resend(asked: Asked, files: dict[str, Any]) -> tuple[Asked, dict[str, Any]]:

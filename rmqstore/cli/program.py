@@ -23,6 +23,7 @@ COMMANDS = {
     "cat": "Print messages.",
     "tail": "Print the newest messages, and new ones as they arrive.",
     "tables": "Print any other table: damage, segments, queues, consumer_offsets …",
+    "sql": "Run an SQL query of DuckDB on messages and the other tables.",
     "explain": "Show what a read would look at, and why.",
     "summarize": "Write a summary of a store, so that later reads find their messages without a scan.",
     "lag": "Which consumer groups are behind, since when, and what have they lost?",

@@ -186,6 +186,7 @@ def test_an_unknown_option_exits_with_2_in_every_command(store: Path, tmp_path: 
         "lost": ["-o", out],
         "extract": [out, "--topic", "T0"],
         "diff": [store],
+        "sql": ["SELECT 1"],
     }
     ended = run(command, store, *more.get(command, []), "--option", "acess=scan")
     assert (ended.code, ended.out) == (2, "")

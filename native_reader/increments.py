@@ -1,0 +1,263 @@
+"""An export in runs: each run writes the messages that came since the one before, so that all runs together have each message once.
+
+A state file says to which offset of which log the runs have come, and of the run that was begun, where it ends. So a run that was
+killed does the same range again, in a folder of its own. Only when all of its files are complete do they get their names, which have
+the number of the run; and only then does the state say that the run is done.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from native_reader.checks import MOST_JOBS, whole
+from native_reader.conditions import predicate_of
+from native_reader.errors import OptionError, StoreError, option_name, shown
+from native_reader.export.account import DAMAGE, SUMMARY
+from native_reader.export.manifest import saved, version
+from native_reader.export.run import WantedExport, export
+from native_reader.export.target import Target, save_text, text_of_file
+from native_reader.options import MessageOptions, refuse_in_streams
+from native_reader.scan.progress import Watch
+from native_reader.storage.local import LocalPath
+from native_reader.storage.store import StoreFiles
+from native_reader.stream import EARLIEST, BatchLimit, Offset, Stream, start_of
+from native_reader.stream.offset import OffsetError, from_json, to_json
+
+_VERSION = 1
+_RUNS = "_runs"
+_MOVES = "_moves.json"
+_RUN = "_run-"
+_NO_STATE = "{} is no state of an export, or was changed. Restore it, or name a new file and a new folder"
+_MAY_DIFFER = ("max_read_rate", "fail_on_data_loss", "mode", "body_views")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What the state file says. `options`: those that decide which rows are written, and how. `begun`: where the run ends that began."""
+
+    folder: str
+    options: Mapping[str, Any]
+    runs: int
+    done: Offset
+    begun: Offset | None = None
+
+    def text(self) -> str:
+        """The file."""
+        known = {
+            "version": _VERSION,
+            "folder": self.folder,
+            "options": dict(self.options),
+            "runs": self.runs,
+            "done": to_json(self.done),
+            "begun": None if self.begun is None else to_json(self.begun),
+        }
+        return json.dumps(known, ensure_ascii=False, indent=2) + "\n"
+
+
+def _state_of(path: str, text: str) -> _State:
+    """The state. Nothing in the file is trusted."""
+    try:
+        known = json.loads(text)
+        number = known["version"]
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise OptionError(_NO_STATE.format(path)) from error
+    if type(number) is int and number > _VERSION:
+        raise OptionError(f"{path}: a state of version {number}; this package reads version {_VERSION}. Use a newer one")
+    try:
+        begun = None if known["begun"] is None else from_json(known["begun"])
+        state = _State(known["folder"], known["options"], known["runs"], from_json(known["done"]), begun)
+        if not (
+            number == _VERSION
+            and isinstance(state.folder, str)
+            and isinstance(state.options, dict)
+            and type(state.runs) is int
+            and state.runs >= 0
+        ):
+            raise ValueError
+    except OffsetError as error:
+        raise OptionError(f"{path}: an offset in this state was changed after it was written. Restore the file from a copy") from error
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise OptionError(_NO_STATE.format(path)) from error
+    return state
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRun:
+    """One run of an export with a state.
+
+    Attributes:
+        path: The folder.
+        number: The number of the run, from 1.
+        rows: How many messages it wrote.
+        bytes: The size of its files.
+        damaged: How many ranges of the log are damaged or missing; `_runs` in the folder lists them.
+        ranges: By store: from which offset of the log it read, and to which.
+        files: The names of its files, below the folder.
+
+    Examples:
+        >>> run = store.export_new("new", "new.json", topic="orders")
+        >>> run.number, run.rows
+        (1, 122)
+        >>> store.export_new("new", "new.json", topic="orders") is None
+        True
+    """
+
+    path: str
+    number: int
+    rows: int
+    bytes: int
+    damaged: int
+    ranges: Mapping[str, Sequence[int]]
+    files: Sequence[str]
+
+
+def export_new(
+    list_stores: Callable[[], tuple[StoreFiles, ...]],
+    options: MessageOptions,
+    folder: LocalPath,
+    state: LocalPath,
+    *,
+    files: Mapping[str, Any],
+    jobs: int,
+    progress: Watch,
+) -> ExportedRun | None:
+    """Do one run; None if there is nothing new."""
+    refuse_in_streams(options, "Omit it")
+    whole("jobs", jobs, 1, MOST_JOBS)
+    return _Runs(list_stores, options, folder, str(state), files).one(jobs, progress)
+
+
+class _Runs:
+    """One run, after all earlier ones."""
+
+    def __init__(
+        self,
+        list_stores: Callable[[], tuple[StoreFiles, ...]],
+        options: MessageOptions,
+        folder: LocalPath,
+        state: str,
+        files: Mapping[str, Any],
+    ) -> None:
+        self._list, self._options, self._files, self._path = list_stores, options, dict(files), state
+        self._target = Target(folder, list_stores())
+        self._stream = Stream(
+            list_stores,
+            predicate_of(options),
+            options.planning(),
+            start_of(options.values, None if text_of_file(state) else EARLIEST),
+            _warn,
+            start_over="use a new state and a new folder",
+        )
+
+    def one(self, jobs: int, progress: Watch) -> ExportedRun | None:
+        """Do the run that was begun, or the next one."""
+        try:
+            with self._target:
+                state = self._known()
+                if state.begun is None:
+                    following = self._stream.next_offset(state.done, BatchLimit())
+                    if following == state.done:
+                        return None
+                    state = replace(state, begun=following, runs=state.runs + 1)
+                    self._save(state)
+                exported = self._written(state, jobs, progress)
+                assert state.begun is not None
+                self._save(replace(state, done=state.begun, begun=None))
+                self._target.remove_folder(_folder_of(state))
+                return exported
+        finally:
+            self._stream.close()
+
+    def _known(self) -> _State:
+        """What earlier runs left, or a new state."""
+        text = text_of_file(self._path)
+        options = self._pinned()
+        if text is None:
+            if self._target.other_names() or self._target.temporaries():
+                raise OptionError(
+                    f"{self._target.path} is not empty, and there is no state {self._path}. Messages could come twice. "
+                    "Name the state of this export, or a new or empty folder"
+                )
+            return _State(self._target.path, options, 0, self._stream.first_offset())
+        state = _state_of(self._path, text)
+        if state.folder != self._target.path:
+            raise OptionError(f"{self._path} is the state of the export to {state.folder}, not to {self._target.path}. Name another file")
+        for name in options.keys() | state.options.keys():
+            before, now = state.options.get(name), options.get(name)
+            if before != now:
+                raise OptionError(
+                    f"{self._path}: the runs before had {option_name(name)}={shown(before)}, not {shown(now)}. "
+                    "Use the same options, or a new state and a new folder"
+                )
+        for name in self._target.other_names():  # of runs that were done before they could be removed
+            if name.startswith(_RUN) and (state.begun is None or name != _folder_of(state)):
+                self._target.remove_folder(name)
+        return state
+
+    def _pinned(self) -> dict[str, Any]:
+        """The options that must stay the same, as JSON has them."""
+        usual = MessageOptions().values
+        given = {name: value for name, value in self._options.values.items() if value != usual.get(name) and name not in _MAY_DIFFER}
+        plain: dict[str, Any] = json.loads(json.dumps(given | self._files, default=str))
+        return plain
+
+    def _save(self, state: _State) -> None:
+        save_text(self._path, state.text(), self._list())
+
+    def _written(self, state: _State, jobs: int, progress: Watch) -> ExportedRun:
+        """Write the files of the run, then give them their names."""
+        begun, own = state.begun, _folder_of(state)
+        assert begun is not None
+        if self._target.size(f"{own}/{_MOVES}") is None:
+            self._export(begun, own, state.runs, jobs, progress)
+        run = ExportedRun(**json.loads("".join(self._target.lines(f"{own}/{_MOVES}"))))
+        number = f"run-{run.number:06}"
+        moves = [(f"{own}/{name}", _numbered(name, number)) for name in run.files]
+        moves += [(f"{own}/{name}", f"{_RUNS}/{number}{name}") for name in (SUMMARY, DAMAGE)]
+        self._target.move(moves)
+        return replace(run, files=[_numbered(name, number) for name in run.files])
+
+    def _export(self, begun: Offset, own: str, number: int, jobs: int, progress: Watch) -> None:
+        """Write the files, as an export to the run's own folder. If the run was stopped, the export continues."""
+        stores, options, planning = self._list(), self._options, self._options.planning()
+        target = Target(f"{self._target.path}/{own}", stores)
+        if not self._continues(target, [store.uri for store in stores], planning.fail_on_data_loss):
+            self._target.remove_folder(own)
+        predicate, projection, zone = predicate_of(options), options.projection(), options.time_zone
+        wanted = WantedExport(stores, predicate, projection, planning, zone, lambda: self._stream.plan(begun))
+        done = export(wanted, target.path, **self._files, jobs=jobs, progress=progress)
+        ranges = {uri: (batch.start, batch.end.offset) for uri, batch in begun.items()}
+        damaged = len(done.report.damage) + len(done.missing)
+        run = ExportedRun(self._target.path, number, done.rows, done.bytes, damaged, ranges, [file.name for file in done.files])
+        target.write_text(_MOVES, [json.dumps(asdict(run), ensure_ascii=False)])
+        target.remove_temporary_folder()
+
+    @staticmethod
+    def _continues(target: Target, stores: list[str], fails: bool) -> bool:
+        """Whether what a stopped run left is of this version, of the same stores, and with the same answer to losses."""
+        try:
+            known = saved(target)
+        except StoreError:
+            return False
+        wanted = {"version": version(), "stores": stores, "fail_on_data_loss": fails}
+        return known is not None and {name: known.request.get(name) for name in wanted} == wanted
+
+
+def _numbered(name: str, number: str) -> str:
+    """The final name of a file: each run has others."""
+    folder, slash, file = name.rpartition("/")
+    return f"{folder}{slash}{number}-{file}"
+
+
+def _folder_of(state: _State) -> str:
+    return f"{_RUN}{state.runs:06}"
+
+
+def _warn(text: str) -> None:
+    _log.warning("%s", text, extra={"is_loss": text.startswith("data loss")})

@@ -1,0 +1,239 @@
+"""An SQL statement of DuckDB over the tables of a store. DuckDB may read no file and no network, and writes to nothing.
+
+Conditions and columns of the statement decide what is read of the log: those that DuckDB passes on, and of the others those that
+`frames/statement.py` understands. DuckDB applies all of them again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS
+from native_reader.errors import OptionError, UseError, did_you_mean, option_name, shown
+from native_reader.frames.dataset import ScanDataset
+from native_reader.frames.lazy import Lazy
+from native_reader.frames.statement import Statement
+from native_reader.predicate.tree import Predicate, all_of
+from native_reader.scan.progress import Progress, Watch
+from native_reader.scan.run import Run
+from native_reader.storage.local import linked
+
+MESSAGES = "messages"
+_INSTALL = "an SQL query needs the package duckdb, 1.4 or newer: pip install 'rmqstore-spark[sql]'"
+_ROWS = 8192
+_FARTHEST = 12
+"""Hours from UTC of the zones without a place that DuckDB has on both sides."""
+_ONLY = "only a query is possible: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW or SUMMARIZE. Nothing is written"
+_TABLE = re.compile(r"Table with name (.+?) does not exist")
+_COLUMN = re.compile(r'column "([^"]+)" not found|does not have a column named "([^"]+)"')
+_OF_TEXT = ("Parser", "Syntax", "Binder", "Catalog", "Permission", "Not implemented")
+"""Kinds of errors that say something of the statement. Others may have a value of a row, which is not shown."""
+_VALUE = re.compile("[\"'`]|[Vv]alue|[Ii]nput")
+_AS_THEY_ARE = re.compile(
+    r"(U?(TINY|SMALL|BIG)INT|U?INTEGER|BOOLEAN|VARCHAR|BLOB|FLOAT|DOUBLE|TIMESTAMP WITH TIME ZONE|MAP\(VARCHAR, VARCHAR\))(\[\])?"
+)
+"""Types of columns that text formats have."""
+
+
+class _Stopped(Exception):
+    """Nobody waits for the rows any more."""
+
+
+class Query:
+    """One statement over the tables of a store. Nothing is read yet; iterate it once for its batches.
+
+    Attributes:
+        runs: The reads of the log, each with its report. They are known when the rows were read.
+
+    Examples:
+        >>> query = store.sql("SELECT topic, count(*) AS messages FROM messages WHERE topic = 'orders' GROUP BY topic")
+        >>> query.to_table().to_pylist()
+        [{'topic': 'orders', 'messages': 122}]
+    """
+
+    def __init__(
+        self,
+        text: str,
+        tables: Mapping[str, tuple[str, ...]],
+        open_table: Callable[[str, tuple[str, ...]], Lazy],
+        *,
+        zone: str = "UTC",
+        is_plain: bool = False,
+        jobs: int = 1,
+        progress: Watch = False,
+    ) -> None:
+        """`tables`: the columns of each table. `open_table`: makes one, with these columns."""
+        if not isinstance(text, str) or not text.strip():
+            raise OptionError(f"sql={shown(text)} is no query. Example: SELECT topic, count(*) FROM messages GROUP BY topic")
+        self._text, self._tables, self._open, self._zone, self._is_plain = text, tables, open_table, zone, is_plain
+        self._jobs, self._progress = jobs, progress
+        self._statement = Statement(text)
+        self._failed: BaseException | None = None
+        self._is_stopped = False
+        self.runs: list[Run] = []
+
+    def to_table(self) -> pa.Table:
+        """Read all rows into memory.
+
+        Raises:
+            StoreError: As for `batches`.
+
+        Examples:
+            >>> store.sql("SELECT count(*) AS queues FROM queues").to_table().num_rows
+            1
+        """
+        with self.batches() as (schema, batches):
+            return pa.Table.from_batches(batches, schema)
+
+    @contextmanager
+    def batches(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+        """Enter it for the columns, and an iterator that reads the rows batch by batch.
+
+        Raises:
+            OptionError: The statement is wrong, or it is no query.
+            UseError: DuckDB is not installed.
+            StoreError: As for `Scan.to_batches`.
+
+        Examples:
+            >>> with store.sql("SELECT topic FROM messages LIMIT 2").batches() as (schema, batches):
+            ...     schema.names, sum(batch.num_rows for batch in batches)
+            (['topic'], 2)
+        """
+        # DuckDB looks for no signal in most of its work: it works in a thread, and this one can be interrupted.
+        with linked({}) as folder, closing(_connected(folder)) as connection, ThreadPoolExecutor(1) as thread:
+            try:
+                reader = thread.submit(self._begun, connection).result()
+                yield reader.schema, self._read(thread, reader)
+            finally:
+                self._is_stopped = True
+                connection.interrupt()
+
+    def _begun(self, connection: Any) -> Any:
+        import duckdb
+
+        try:
+            connection.execute("SET TimeZone = ?", [_zone_of(self._zone)])
+            for name in self._tables:
+                connection.register(name, self._dataset(name))
+            connection.execute("SET lock_configuration = true")
+            kinds = [each.type for each in connection.extract_statements(self._text)]
+            if kinds != [duckdb.StatementType.SELECT]:
+                raise OptionError(f"sql: {_ONLY if len(kinds) < 2 else 'write one query, not several'}")
+            found = connection.sql(self._text)
+            found = found.project(_projected(found.columns, map(str, found.types), self._is_plain))
+            return (found.to_arrow_reader if hasattr(found, "to_arrow_reader") else found.fetch_arrow_reader)(_ROWS)
+        except duckdb.Error as error:
+            raise self._said(error) from None
+
+    def _read(self, thread: ThreadPoolExecutor, reader: Any) -> Iterator[pa.RecordBatch]:
+        import duckdb
+
+        while True:
+            try:
+                batch = thread.submit(next, reader, None).result()
+            except (duckdb.Error, pa.ArrowException, OSError) as error:
+                raise self._said(error) from None
+            if batch is None:
+                return
+            yield batch
+
+    def _dataset(self, name: str) -> Any:
+        """The table as DuckDB takes it. Of messages, it has the default columns, and others that the statement names."""
+        columns = self._tables[name]
+        if name == MESSAGES:
+            named = self._statement.names(COLUMNS)
+            columns = tuple(column for column in columns if column in DEFAULT_COLUMNS or column in named)
+        table = self._open(name, columns)
+        known, is_head = self._statement.condition(name, table._kinds()), self._statement.stops_early
+        is_only = sum(map(self._statement.count_of, self._statement.names(self._tables))) == 1
+        watch = self._watch if is_only else self._look
+
+        def read(columns: tuple[str, ...], condition: Predicate, stops_early: bool) -> Iterator[pa.RecordBatch]:
+            try:
+                one = table._narrowed(columns, all_of((known, condition)), stops_early or is_head)
+                for batch in one._noted(self.runs.append, stops_early or is_head, self._jobs, watch):
+                    self._check()
+                    yield batch.select(list(columns))
+            except Exception as error:
+                self._failed = error
+                raise
+
+        return ScanDataset(table.schema, table._kinds(), read, repr(table))
+
+    def _check(self) -> None:
+        """End the read that nobody waits for."""
+        if self._is_stopped:
+            raise _Stopped
+
+    def _look(self, progress: Progress) -> None:
+        self._check()
+
+    def _watch(self, progress: Progress) -> None:
+        self._check()
+        if callable(self._progress):
+            self._progress(progress)
+
+    def _said(self, error: BaseException) -> BaseException:
+        """What went wrong, in few words. An error of the read itself reaches us through DuckDB, as a long text."""
+        if self._failed is not None:
+            return self._failed
+        kind, _, text = str(error).partition("\n")[0].partition(" Error: ")
+        if not kind.endswith(_OF_TEXT):
+            return OptionError(f"sql: {kind} Error: {_VALUE.split(text)[0].strip()} …; values of rows are not shown here")
+        if found := _TABLE.search(text):
+            known = ", ".join(self._tables)
+            return OptionError(f"sql: the table {found[1]!r} does not exist.{did_you_mean(found[1], self._tables)} All tables: {known}")
+        if found := _COLUMN.search(text):
+            names = self._statement.names(self._tables)
+            name, columns = found[1] or found[2], [column for table in self._tables if table in names for column in self._tables[table]]
+            return OptionError(f"sql: the column {name!r} does not exist.{did_you_mean(name, columns)} DESCRIBE a table to see its columns")
+        return OptionError(f"sql: {text.strip().rstrip('.')}")
+
+
+def _connected(folder: str) -> Any:
+    """A DuckDB in memory. What does not fit there goes to this folder."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise UseError(f"{_INSTALL} ({error})") from None
+    # Without external access there are no files, no network and no extensions, and SQL cannot turn it on again.
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "enable_external_access": "false",
+        "python_enable_replacements": "false",
+        "temp_directory": folder,
+    }
+    return duckdb.connect(":memory:", config=settings)
+
+
+def _projected(names: Iterable[str], types: Iterable[str], is_plain: bool) -> str:
+    """The columns, each with a name of its own. A sum of integers has 128 bits in DuckDB, which other tools read as a decimal."""
+    taken, parts = dict[str, int](), []
+    for number, (name, kind) in enumerate(zip(names, types, strict=True), 1):
+        taken[name] = taken.get(name, 0) + 1
+        wanted = "BIGINT" if kind in ("HUGEINT", "UHUGEINT") else kind
+        if is_plain and kind.startswith("DECIMAL"):
+            wanted = "DOUBLE"
+        elif is_plain and wanted == kind and not _AS_THEY_ARE.fullmatch(kind):
+            wanted = "VARCHAR"
+        own = (name if taken[name] == 1 else f"{name}_{taken[name]}").replace('"', '""')
+        parts.append((f"#{number}" if wanted == kind else f"CAST(#{number} AS {wanted})") + f' AS "{own}"')
+    return ", ".join(parts)
+
+
+def _zone_of(name: str) -> str:
+    """The name that DuckDB has for a time zone: it knows none like +08:00."""
+    found = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?00)?", name)
+    if found is not None and int(found[2]) <= _FARTHEST:
+        # POSIX counts the hours to the west.
+        return f"Etc/GMT{'-' if found[1] == '+' else '+'}{int(found[2])}"
+    if re.search(r"[+-]\d", name):
+        raise OptionError(
+            f"{option_name('time_zone')}={name!r} is no zone that DuckDB has. Name one of a place, as Asia/Kolkata, or whole hours"
+        )
+    return "UTC" if name in ("Z", "GMT") else name

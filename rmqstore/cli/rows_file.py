@@ -1,0 +1,85 @@
+"""Rows in one file: Parquet, Arrow, JSON lines or CSV, as the name says. It appears complete or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from native_reader import Store
+    from native_reader.export.formats import Writer
+
+_FORMATS = {".parquet": "parquet", ".arrow": "arrow", ".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv"}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_TEXT = ("jsonl", "csv")
+_AT_ONCE = 16 << 20
+"""Bytes of rows that are written at once: a row group of Parquet."""
+
+
+def _format_of(path: Path) -> tuple[str, str | None]:
+    """The format and the compression that the name says."""
+    compression = _COMPRESSIONS.get(path.suffix)
+    format_ = _FORMATS.get(Path(path.stem).suffix if compression else path.suffix)
+    if format_ is None or (compression and format_ not in _TEXT):
+        what = "does not end in .parquet, .arrow, .jsonl, .json or .csv, the last three also with .gz or .zst"
+        raise click.BadParameter(f"{path} {what}", click.get_current_context(), param_hint="--output")
+    return format_, compression
+
+
+def is_text(path: Path) -> bool:
+    """Whether the format is one of text, which has few types."""
+    return _format_of(path)[0] in _TEXT
+
+
+def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], store: Store) -> int:
+    """Write the rows to a new file, then rename it. Returns how many there are."""
+    import pyarrow as pa
+
+    from native_reader.errors import ExportError, OptionError
+    from native_reader.export.formats import FORMATS
+    from native_reader.export.target import refuse_inside
+
+    name, compression = _format_of(path)
+    refuse_inside(str(path), store.stores)
+    if path.exists() and not path.is_file():
+        raise OptionError(f"{path}: cannot write there: it is not a regular file. Name a file")
+    path = path.resolve() if path.is_symlink() else path
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.touch(exist_ok=False)  # before the rows are read, which may take hours
+        with pa.output_stream(str(part), compression=None) as sink:
+            count = _fill(FORMATS[name].writer(sink, schema, compression or FORMATS[name].compressions[0], False), batches)
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+    except FileNotFoundError as error:
+        raise OptionError(f"{path}: cannot write there: the folder {path.parent} does not exist. Make it first") from error
+    except OSError as error:
+        if error.filename is None and not error.errno:  # of the read
+            raise
+        raise ExportError(f"{path}: could not write: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+    return count
+
+
+def _fill(writer: Writer, batches: Iterable[pa.RecordBatch]) -> int:
+    count, size, waiting = 0, 0, list[Any]()
+    for batch in batches:
+        count, size = count + len(batch), size + batch.nbytes
+        waiting.append(batch)
+        if size >= _AT_ONCE:
+            writer.write(waiting)
+            size, waiting = 0, []
+    if waiting:
+        writer.write(waiting)
+    writer.close()
+    return count

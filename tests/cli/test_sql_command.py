@@ -1,0 +1,102 @@
+"""`rmqstore sql` prints and writes what the engine returns, and ends with the right exit code."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import pytest
+from pyarrow import csv, parquet
+from support.command_line import COMMAND, ENVIRONMENT, HOSTILE, run, run_on_terminal, unsafe
+
+import native_reader as nr
+
+# A shell starts what runs in the background so that it ignores Ctrl-C, and these tests may run there.
+_TAKES_INTERRUPTIONS = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+COUNTS = "SELECT topic, count(*) AS n FROM messages GROUP BY topic ORDER BY topic"
+
+
+def test_a_query_is_printed_as_lines_and_as_json(store: Path) -> None:
+    expected = nr.open(store).sql(COUNTS).to_table().to_pylist()
+    ended = run("sql", store, COUNTS)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.cells == [["topic", "n"], *([row["topic"], str(row["n"])] for row in expected)]
+    assert run("sql", store, COUNTS, "--json").rows == expected
+    assert "T0" in run_on_terminal("sql", store, COUNTS).out
+
+
+def test_no_rows_are_said(store: Path) -> None:
+    ended = run("sql", store, "SELECT topic FROM messages WHERE topic = 'none'")
+    assert (ended.code, ended.out, ended.err) == (0, "topic\n", "0 rows\n")
+
+
+def test_a_query_becomes_a_file(store: Path, tmp_path: Path) -> None:
+    expected = nr.open(store).sql(COUNTS).to_table().to_pylist()
+    for name in ("n.parquet", "n.csv", "n.csv.gz", "n.jsonl", "n.json"):
+        for _ in range(2):  # the second time, the file is replaced
+            ended = run("sql", store, COUNTS, "-o", tmp_path / name)
+            assert (ended.code, ended.out, ended.err) == (0, "", f"{len(expected)} rows in {tmp_path / name}\n")
+    assert parquet.read_table(tmp_path / "n.parquet").to_pylist() == expected
+    assert csv.read_csv(tmp_path / "n.csv.gz").to_pylist() == expected
+    assert [json.loads(line) for line in (tmp_path / "n.jsonl").read_text().splitlines()] == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["n.csv", "n.csv.gz", "n.json", "n.jsonl", "n.parquet", "store"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["SELECT topc FROM messages"], 2, "error: sql: the column 'topc' does not exist. Did you mean 'topic'?"),
+        (["FROM mesages"], 2, "error: sql: the table 'mesages' does not exist. Did you mean 'messages'?"),
+        (["SELECT 1", "-o", "/no such/rows.xlsx"], 2, "rows.xlsx does not end in .parquet, .arrow, .jsonl, .json or .csv"),
+        (["SELECT 1", "-o", "/no such/rows.csv"], 2, "the folder /no such does not exist. Make it first"),
+        ([], 2, "The query is missing after the store: rmqstore sql "),
+    ],
+)
+def test_wrong_arguments(store: Path, arguments: list[str], code: int, text: str) -> None:
+    ended = run("sql", store, *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert text in ended.err
+
+
+def test_a_file_inside_the_store_is_refused(store: Path) -> None:
+    ended = run("sql", store, "SELECT 1", "-o", store / "rows.csv")
+    assert ended.code == 2
+    assert not (store / "rows.csv").exists()
+
+
+def test_damage_is_skipped_and_said(damaged: Path) -> None:
+    ended = run("sql", damaged, COUNTS)
+    assert ended.code == 1
+    assert "warning: skipped 1 damaged range with " in ended.err
+    assert run("sql", damaged, COUNTS, "--strict").code == 1
+    assert run("sql", damaged, "SELECT count(*) FROM queues").code == 0
+
+
+def test_what_is_printed_is_safe_on_a_terminal(hostile: Path) -> None:
+    for form in ([], ["--json"]):
+        ended = run("sql", hostile, "SELECT topic, tags, keys, properties, body, body_text FROM messages", *form)
+        assert ended.code == 0
+        assert not unsafe(ended.out)
+    assert not unsafe(run("sql", hostile, f"SELECT {HOSTILE[0]!r}").err)
+
+
+def test_times_are_in_the_zone(store: Path) -> None:
+    query = "SELECT min(store_timestamp) AS first, extract(hour FROM min(store_timestamp)) AS hour FROM messages"
+    (in_utc,), (there,) = run("sql", store, query, "--json").rows, run("sql", store, query, "--json", "--time-zone", "+08:00").rows
+    assert in_utc["first"].endswith("Z")
+    assert there["first"].endswith("+08:00")
+    assert (there["hour"] - in_utc["hour"]) % 24 == 8
+
+
+@pytest.mark.parametrize("query", ["SELECT count(*) FROM range(1000000000000)", "SELECT count(*) FROM messages, range(100000000000)"])
+def test_it_can_be_interrupted(store: Path, query: str) -> None:
+    command = [sys.executable, "-c", _TAKES_INTERRUPTIONS, *COMMAND, "sql", str(store), query]
+    with Popen(command, stdout=PIPE, stderr=PIPE, text=True, env=ENVIRONMENT) as process:
+        time.sleep(5)
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=60)
+    assert (process.returncode, out, said.strip()) == (130, "", "interrupted")

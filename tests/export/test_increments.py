@@ -1,0 +1,255 @@
+"""An export in runs: each message once over all runs, wherever one of them was killed; and what is lost between two runs is an error."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+from support.command_line import COMMAND, ENVIRONMENT, run
+from support.stores import message
+
+import native_reader as nr
+from native_reader.testing.logs import CommitLog
+
+SEGMENT = 1 << 12
+
+
+class Growing:
+    """A store on disk whose log grows."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self._log, self.count = folder, CommitLog(SEGMENT), 0
+        (folder / "commitlog").mkdir(parents=True)
+
+    def append(self, count: int) -> None:
+        for number in range(self.count, self.count + count):
+            self._log.append(message(number, body=b"x" * 40))
+        self.count += count
+        for name, content in self._log.files().items():
+            (self.path / "commitlog" / name).write_bytes(content)
+
+    @property
+    def segments(self) -> list[Path]:
+        return sorted((self.path / "commitlog").iterdir())
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Growing:
+    store = Growing(tmp_path / "store")
+    store.append(50)
+    return store
+
+
+def export(store: Growing, **options: Any) -> Any:
+    folder = store.path.parent
+    return nr.open(store.path).export_new(folder / "out", folder / "state.json", **options)
+
+
+def numbers(store: Growing) -> list[int]:
+    """The messages in all files that a reader of the folder sees."""
+    files = [path for path in (store.path.parent / "out").rglob("*.parquet") if not any(part.startswith("_") for part in path.parts)]
+    return sorted(
+        number for file in files for number in parquet.ParquetFile(file).read(columns=["queue_offset"])["queue_offset"].to_pylist()
+    )
+
+
+def test_each_run_writes_what_is_new(growing: Growing) -> None:
+    assert export(growing).rows == 50
+    assert export(growing) is None
+    for more in (1, 30, 7):
+        growing.append(more)
+        assert export(growing).rows == more
+        assert export(growing) is None
+    assert numbers(growing) == list(range(88))
+    out = growing.path.parent / "out"
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.parquet")) == [
+        f"day=2023-11-14/run-{number:06}-part-00000.parquet" for number in (1, 2, 3, 4)
+    ]
+    assert sorted(path.name for path in out.iterdir()) == ["_runs", "day=2023-11-14"]
+    assert len(list((out / "_runs").iterdir())) == 8
+
+
+class _Killed(BaseException):
+    """The process ends here."""
+
+
+def killed_at(call: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """End the process at this call that changes the disk. Returns how many calls there were."""
+    count = 0
+
+    def counted(name: str) -> None:
+        real = getattr(os, name)
+
+        def changed(*arguments: Any, **more: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == call:
+                raise _Killed
+            if call and count > call:  # a dead process does nothing more
+                raise OSError(5, "dead")
+            return real(*arguments, **more)
+
+        monkeypatch.setattr(os, name, changed)
+
+    for name in ("rename", "replace", "unlink", "rmdir", "makedirs", "fsync"):
+        counted(name)
+    return lambda: count
+
+
+def test_a_run_that_is_killed_anywhere_is_done_again(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        plain = Growing(tmp_path / "0" / "store")
+        plain.append(20)
+        calls = killed_at(0, monkeypatch)
+        export(plain)
+        total = calls()
+    assert total > 10
+    for call in range(1, total + 1):
+        store = Growing(tmp_path / str(call) / "store")
+        store.append(20)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            killed_at(call, monkeypatch)
+            with pytest.raises((_Killed, nr.ExportError, OSError)):
+                export(store)
+        store.append(5)
+        export(store)
+        export(store)
+        assert numbers(store) == list(range(25)), call
+        assert export(store) is None
+        assert not list((store.path.parent / "out").glob("_run-*"))
+
+
+def test_a_run_that_is_killed_by_the_system_is_done_again(growing: Growing) -> None:
+    growing.append(3000)
+    folder = growing.path.parent
+    command = [*COMMAND, "export", str(growing.path), "-o", str(folder / "out"), "--state", str(folder / "state.json")]
+    command += ["--option", "max_partition_bytes=4096"]
+    with subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not list(folder.glob("out/_run-*/_parts/*")) and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    growing.append(10)
+    for rows in (3050, 10):
+        ended = run(*command[len(COMMAND) :], "--json")
+        assert (ended.code, ended.rows[0]["rows"]) == (0, rows), ended.err
+    assert numbers(growing) == list(range(3060))
+
+
+def test_messages_that_expired_between_two_runs_are_an_error(growing: Growing) -> None:
+    export(growing)
+    growing.append(200)
+    first, size = growing.segments[0], len(growing.segments)
+    for segment in growing.segments[: size - 1]:
+        segment.unlink()
+    with pytest.raises(nr.DataLoss) as raised:
+        export(growing)
+    assert "were deleted before they were read: the log now begins at" in str(raised.value)
+    assert " bytes)" in str(raised.value)
+    assert "set fail_on_data_loss=False; to start over, use a new state and a new folder" in str(raised.value)
+    before = (growing.path.parent / "state.json").read_bytes()
+    assert json.loads(before)["begun"] is None
+    run_ = export(growing, fail_on_data_loss=False)
+    left = numbers(growing)
+    assert run_.rows == len(left) - 50 > 0
+    assert left == [*range(50), *range(250 - run_.rows, 250)]
+    assert not first.exists()
+
+
+def test_another_store_is_refused(growing: Growing, tmp_path: Path) -> None:
+    export(growing)
+    other = Growing(tmp_path / "other" / "store")
+    other._log.append(message(7, body=b"of another store" * 9))
+    other.append(60)
+    with pytest.raises(nr.DataLoss, match="no other store has the record at offset"):
+        nr.open(other.path).export_new(tmp_path / "out", tmp_path / "state.json")
+    for segment in growing.segments:
+        segment.unlink()
+    for segment in other.segments:
+        (growing.path / "commitlog" / segment.name).write_bytes(segment.read_bytes())
+    with pytest.raises(nr.DataLoss, match="or another store is now at this path"):
+        export(growing)
+
+
+def test_a_store_that_was_moved_goes_on(growing: Growing, tmp_path: Path) -> None:
+    export(growing)
+    growing.path.rename(tmp_path / "moved")
+    assert nr.open(tmp_path / "moved").export_new(tmp_path / "out", tmp_path / "state.json") is None
+
+
+def test_a_log_that_was_cut_is_an_error(growing: Growing) -> None:
+    export(growing)
+    last = growing.segments[-1]
+    last.write_bytes(bytes(SEGMENT))
+    with pytest.raises(nr.DataLoss, match="The log was truncated and rewritten"):
+        export(growing)
+
+
+def change(path: Path, **members: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | members))
+
+
+def test_what_does_not_fit_the_state_is_refused(growing: Growing, tmp_path: Path) -> None:
+    export(growing)
+    state = tmp_path / "state.json"
+    with pytest.raises(nr.OptionError, match=r"the runs before had to='parquet', not 'csv'\. Use the same options, or a new state"):
+        export(growing, to="csv")
+    with pytest.raises(nr.OptionError, match="the runs before had topic=None, not "):
+        export(growing, topic="orders")
+    with pytest.raises(nr.OptionError, match=r"is the state of the export to .*/out, not to .*/other"):
+        nr.open(growing.path).export_new(tmp_path / "other", state)
+    with pytest.raises(nr.OptionError, match=r"is not empty, and there is no state .*none\.json\. Messages could come twice"):
+        nr.open(growing.path).export_new(tmp_path / "out", tmp_path / "none.json")
+    with pytest.raises(nr.OptionError, match="is inside the store"):
+        nr.open(growing.path).export_new(tmp_path / "new", growing.path / "state.json")
+    with pytest.raises(nr.OptionError, match="is not supported in a stream"):
+        nr.open(growing.path).export_new(tmp_path / "new", tmp_path / "new.json", ending_physical_offset=5)
+    good = state.read_text()
+    for text in ("", "{}", "[1]", '{"version": 1}', "[" * 100_000, good.replace('"runs": 1', '"runs": -1')):
+        state.write_text(text)
+        with pytest.raises(nr.OptionError, match="is no state of an export, or was changed"):
+            export(growing)
+    state.write_text(good.replace('"from": 0', '"from": 1'))
+    with pytest.raises(nr.OptionError, match="an offset in this state was changed after it was written"):
+        export(growing)
+    state.write_text(good.replace('"version": 1', '"version": 9'))
+    with pytest.raises(nr.OptionError, match="a state of version 9; this package reads version 1"):
+        export(growing)
+
+
+def test_the_command_says_what_it_did(growing: Growing, tmp_path: Path) -> None:
+    arguments = ["export", growing.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json"]
+    ended = run(*arguments)
+    assert (ended.code, ended.out) == (0, "")
+    assert "run 1: 50 messages in 1 file of " in ended.err
+    assert (run(*arguments).code, run(*arguments).err) == (0, "no new messages\n")
+    growing.append(200)
+    for segment in growing.segments[:-1]:
+        segment.unlink()
+    ended = run(*arguments)
+    assert ended.code == 1
+    assert "set --option fail_on_data_loss=false; to start over, use a new state and a new folder" in ended.err
+    ended = run(*arguments, "--option", "fail_on_data_loss=false")
+    assert ended.code == 1
+    assert "warning: data loss: " in ended.err
+    assert "run 2: " in ended.err
+
+
+def test_damage_is_listed_for_its_run(growing: Growing, tmp_path: Path) -> None:
+    content = bytearray(growing.segments[0].read_bytes())
+    content[400:440] = bytes(40)
+    growing.segments[0].write_bytes(content)
+    ended = run("export", growing.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json", "--json")
+    assert ended.code == 1
+    assert ended.rows[0]["damaged"] == 1
+    assert "All: " in ended.err
+    assert len((tmp_path / "out" / "_runs" / "run-000001_damage.jsonl").read_text().splitlines()) == 1
