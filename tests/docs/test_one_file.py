@@ -1,81 +1,252 @@
-"""The program of docs/install.md that needs no Python: made as the page says, and run in a file system that has only a C library."""
+"""The program file of docs/install.md: what its launcher does, and the whole of it in a file system without Python.
+
+The release packs a Python of python-build-standalone. Here it is the one that Maven Central has for Java (org.bytedeco:cpython), which was
+built on CentOS 7.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from support.blocks import blocks_of
 from support.documented import ROOT
 from support.golden import unpack
 from support.own_stores import STORES
 
-PAGE = "docs/install.md"
-SOURCES = (
-    "native_reader",
-    "rmqstore",
-    "rmqstore_spark",
-    "pyspark_rmqstore",
-    "setup.cfg",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
-    "NOTICE",
-)
+CI = ROOT / ".ci"
+MACHINE = os.uname().machine
+linux_only = pytest.mark.skipif(sys.platform != "linux" or MACHINE not in ("x86_64", "aarch64"), reason="the file is for Linux")
+# That Python was built without lzma, which is for segments packed by xz.
+WITHOUT_LZMA = b"class LZMAError(Exception):\n    pass\n\n\nLZMAFile = None\n"
+# Instead of Python: it says how it was started. With -c it is the launcher's trial.
+PROGRAM = '#!/bin/sh\n[ "$2" = -c ] && exit {trial}\necho "$0: $*"\n'
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("one_file")
-    for name in SOURCES:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
-        elif (ROOT / name).exists():
-            shutil.copy(ROOT / name, home)
-    (block,) = (each for each in blocks_of(PAGE) if "pyinstaller" in each.code)
-    # The interpreter below the tests' environment: one that is made from another environment has the packages of neither.
-    code = block.code.replace("python3.11", str(Path(sys.base_prefix, "bin", "python3")))
-    subprocess.run(["bash", "-euc", code], cwd=home, check=True, timeout=1200, capture_output=True)
-    return home / "dist/rmqstore"
+def ci() -> dict[str, Any]:
+    """The names of .ci/program.py and .ci/elf.py, which import their neighbours as scripts do."""
+    sys.path.insert(0, str(CI))
+    try:
+        return runpy.run_path(str(CI / "elf.py")) | runpy.run_path(str(CI / "program.py"))
+    finally:
+        sys.path.remove(str(CI))
+
+
+def file_with(ci: dict[str, Any], folder: Path, trial: int = 0, machine: str = MACHINE) -> Path:
+    """A program file whose Python is a script of two lines."""
+    tree = folder / "tree"
+    (tree / "bin").mkdir(parents=True)
+    (tree / "bin/python3").write_text(PROGRAM.format(trial=trial), encoding="utf-8")
+    (tree / "bin/python3").chmod(0o755)
+    program = folder / "rmqstore"
+    program.write_bytes(ci["with_launcher"](ci["packed"](tree), "1.2.3", machine, 7))
+    program.chmod(0o755)
+    return program
+
+
+def started(program: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    where = {"PATH": "/usr/bin:/bin"} | environment
+    return subprocess.run([program, *arguments], env=where, capture_output=True, text=True, check=False, timeout=60)
+
+
+@linux_only
+def test_it_unpacks_itself_once_and_passes_its_arguments_on(ci: dict[str, Any], tmp_path: Path) -> None:
+    program, home = file_with(ci, tmp_path), tmp_path / "home"
+    first = started(program, "find", "/a b", "--key=*", HOME=str(home))
+    assert first.stderr == ""
+    assert re.fullmatch(
+        rf"{home}/\.cache/rmqstore/rmqstore-1\.2\.3-\w{{12}}/bin/python3: -I -m rmqstore find /a b --key=\*\n", first.stdout
+    )
+    (place,) = (home / ".cache/rmqstore").iterdir()
+    (place / "mark").touch()
+    assert started(program, "find", "/a b", "--key=*", HOME=str(home)).stdout == first.stdout
+    assert (place / "mark").exists()
+    named = started(program, HOME=str(home), RMQSTORE_UNPACK=str(tmp_path / "else"))
+    assert named.stdout.startswith(f"{tmp_path}/else/rmqstore-1.2.3-")
+    assert [path.name for path in (tmp_path / "else").iterdir()] == [place.name]
+
+
+@linux_only
+def test_it_runs_only_what_its_own_user_laid_there(ci: dict[str, Any], tmp_path: Path) -> None:
+    program, home = file_with(ci, tmp_path), tmp_path / "home"
+    (place,) = [Path(started(program, HOME=str(home)).stdout.partition("/bin/python3")[0])]
+    elsewhere = tmp_path / "elsewhere"
+    shutil.move(place.parent, elsewhere)
+    place.parent.symlink_to(elsewhere)
+    refused = started(program, HOME=str(home), TMPDIR=str(tmp_path / "tmp"))
+    assert refused.stdout.startswith(f"{tmp_path}/tmp/rmqstore-{os.getuid()}/rmqstore-1.2.3-")
+
+
+@linux_only
+@pytest.mark.parametrize("trial", [1, 126, 127])
+def test_it_says_why_it_does_not_start(ci: dict[str, Any], tmp_path: Path, trial: int) -> None:
+    program = file_with(ci, tmp_path, trial)
+    ended = started(program, RMQSTORE_UNPACK=str(tmp_path / "there"))
+    assert ended.returncode == 126
+    assert ended.stdout == ""
+    if trial == 126:
+        assert f"{tmp_path}/there: no program can be started from there: it is mounted noexec\n" in ended.stderr
+        assert "RMQSTORE_UNPACK=/some/folder" in ended.stderr
+    else:
+        assert "Python does not start" in ended.stderr
+        assert "glibc 2.17 or newer" in ended.stderr
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+@linux_only
+def test_a_damaged_file_and_one_for_another_machine_are_refused(ci: dict[str, Any], tmp_path: Path) -> None:
+    program = file_with(ci, tmp_path)
+    data = bytearray(program.read_bytes())
+    data[-9] ^= 1
+    program.write_bytes(data)
+    ended = started(program, RMQSTORE_UNPACK=str(tmp_path / "there"))
+    assert ended.returncode == 126
+    assert "damaged or not whole" in ended.stderr
+    other = file_with(ci, tmp_path / "other", machine="riscv64")
+    ended = started(other, RMQSTORE_UNPACK=str(tmp_path / "there"))
+    assert ended.returncode == 126
+    assert f"This file is for riscv64, and this machine is {MACHINE}" in ended.stderr
+    assert not (tmp_path / "there").exists()
+
+
+@linux_only
+def test_the_newest_symbols_of_a_file_are_those_that_readelf_finds(ci: dict[str, Any]) -> None:
+    readelf = shutil.which("readelf")
+    if readelf is None:
+        pytest.skip("needs readelf")
+    library = next(Path(np.__file__).parent.glob("_core/_multiarray_umath*.so"))
+    needs = ci["needs_of"](library)
+    shown = subprocess.run([readelf, "-W", "-V", "-d", library], check=True, capture_output=True, text=True).stdout
+    assert set(needs.libraries) == set(re.findall(r"\(NEEDED\).*\[(.*)\]", shown))
+    assert sorted(version for _, version in needs.versions) == sorted(re.findall(r"Name: (\S+)  Flags: \S+  Version", shown))
+    assert needs.machine == MACHINE
+
+
+def test_symbols_newer_than_manylinux2014_are_found(ci: dict[str, Any], tmp_path: Path) -> None:
+    right = (("libc.so.6", "GLIBC_2.17"), ("libc.so.6", "GLIBC_2.2.5"), ("libstdc++.so.6", "GLIBCXX_3.4.19"), ("own.so", "OWN_9"))
+    assert ci["too_new"](right) == []
+    wrong = (("libc.so.6", "GLIBC_2.18"), ("libstdc++.so.6", "CXXABI_1.3.8"), ("libc.so.6", "GLIBC_PRIVATE"))
+    assert ci["too_new"](wrong) == ["libc.so.6 GLIBC_2.18", "libstdc++.so.6 CXXABI_1.3.8", "libc.so.6 GLIBC_PRIVATE"]
+    (tmp_path / "text").write_text("not a program", encoding="utf-8")
+    assert ci["problems"](tmp_path)[0] == ["files of one machine were expected, and there are: []"]
+
+
+def old_python(folder: Path) -> Path:
+    """An archive as python-build-standalone makes it, with the Python of Maven Central for glibc 2.17."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        pytest.skip("needs Maven")
+    jar = "org.bytedeco:cpython:3.11.3-1.5.9:jar:linux-x86_64"
+    command = [maven, "-q", "-B", "dependency:copy", f"-Dartifact={jar}", f"-DoutputDirectory={folder}"]
+    subprocess.run(command, check=True, cwd=folder, timeout=600)
+    archive = folder / "cpython-3.11.3-linux-x86_64.tar.gz"
+    # These need libraries that not every system has.
+    others = re.compile(r"lib-dynload/_(bz2|dbm|gdbm|uuid)\.")
+    top = "org/bytedeco/cpython/linux-x86_64/"
+    (path,) = folder.glob("cpython-*.jar")
+    places = {"bin/python3.11": "bin/python3", "libpython3.11.so.1.0": "lib/libpython3.11.so.1.0", "libffi.so.6": "lib/libffi.so.6"}
+    with zipfile.ZipFile(path) as source, tarfile.open(archive, "w:gz", compresslevel=1) as packed:
+        for name in source.namelist():
+            inner = name.removeprefix(top)
+            place = places.get(inner, inner if inner.startswith("lib/python3.11/") else "")
+            if name == inner or not place or name.endswith("/") or others.search(name):
+                continue
+            for target in (place, *(["licenses/LICENSE.cpython.txt"] if place.endswith("3.11/LICENSE.txt") else [])):
+                entry = tarfile.TarInfo(f"python/{target}")
+                data = WITHOUT_LZMA if place == "lib/python3.11/lzma.py" else source.read(name)
+                entry.size, entry.mode = len(data), 0o755 if target.startswith("bin/") else 0o644
+                packed.addfile(entry, io.BytesIO(data))
+    return archive
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program with real packages, those that the release takes."""
+    folder = tmp_path_factory.mktemp("program")
+    python = old_python(folder)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    kind = ["--only-binary=:all:", "--platform", "manylinux2014_x86_64", "--implementation", "cp", "--python-version", "3.11"]
+    pinned = ["--require-hashes", "--requirement", CI / "program.txt"]
+    subprocess.run([*pip, "download", "--no-deps", *kind, *pinned, "--dest", folder / "wheels"], check=True, timeout=600)
+    clone = folder / "clone"
+    for name in ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore"):
+        shutil.copytree(ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, clone)
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", folder / "wheels", clone], check=True, timeout=600)
+    command = [sys.executable, CI / "program.py", python, folder / "wheels", folder / "out"]
+    command += [] if sys.version_info[:2] == (3, 11) else ["--compiler", shutil.which("python3.11") or "python3.11"]
+    subprocess.run(command, check=True, timeout=1800)
+    (program,) = (path for path in (folder / "out").iterdir() if path.stat().st_mode & 0o100)
+    return program
+
+
+TOOLS = ("sh", "tail", "tar", "gzip", "mkdir", "rm", "mv", "uname", "sha256sum", "cut", "id")
+LIBRARIES = (
+    "libc.so.6",
+    "libm.so.6",
+    "libdl.so.2",
+    "librt.so.1",
+    "libutil.so.1",
+    "libpthread.so.0",
+    "libz.so.1",
+    "libgcc_s.so.1",
+    "libstdc++.so.6",
+)
 
 
 def root_with(program: Path, root: Path) -> Path:
-    """A root file system with that program, glibc, zlib, and a store in /data."""
-    libraries = [
-        Path(each) for each in re.findall(r"/\S+", subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout)
-    ]
-    (folder,) = {path.parent for path in libraries if path.name == "libc.so.6"}
-    for path in {program, *libraries, *(folder / f"lib{name}" for name in ("m.so.6", "rt.so.1", "util.so.1"))}:
-        target = root / ("rmqstore" if path == program else path.relative_to("/"))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
-    (root / "tmp").mkdir()
+    """A root file system with that program, what its launcher calls, a C library and a store in /data, and nothing of Python."""
+    tools = [shutil.which(name) or pytest.fail(f"needs {name}") for name in TOOLS]
+    shown = "".join(subprocess.run(["ldd", tool], check=True, capture_output=True, text=True).stdout for tool in tools)
+    files = {Path(each) for each in re.findall(r"/\S+\.so\.[\d.]+", shown)}
+    cache = subprocess.run(["/sbin/ldconfig", "-p"], check=True, capture_output=True, text=True).stdout
+    files |= {Path(found[1]) for name in LIBRARIES if (found := re.search(rf"{re.escape(name)} \(.*x86-64.*\) => (/\S+)", cache))}
+    for path in files:
+        (root / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, root / path.relative_to("/"))
+    (root / "bin").mkdir(exist_ok=True)
+    for name, tool in zip(TOOLS, tools, strict=True):
+        shutil.copy(tool, root / "bin" / name)
+    shutil.copy(program, root / "rmqstore")
+    for name in ("tmp", "proc", "root"):
+        (root / name).mkdir()
     unpack("5.5.0-kinds", root / "data", STORES)
     return root
 
 
 @pytest.mark.long
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may change the root file system")
-def test_it_reads_a_store_where_there_is_no_python(program: Path, tmp_path: Path) -> None:
-    root = root_with(program, tmp_path / "root")
+@pytest.mark.skipif(MACHINE != "x86_64", reason="there is no such Python for other machines")
+def test_it_repairs_a_store_where_there_is_no_python(whole: Path, tmp_path: Path) -> None:
+    root = root_with(whole, tmp_path / "root")
     assert not [path for path in root.rglob("*") if "python" in path.name]
 
-    chroot = shutil.which("chroot")
-    assert chroot is not None
-
     def run(*arguments: str) -> str:
-        command = [chroot, root, "/rmqstore", *arguments]
-        ended = subprocess.run(command, check=False, capture_output=True, text=True, env={}, timeout=300)
+        # In a file system of its own, so that /proc is not left mounted.
+        inside = 'mount --bind /proc "$0/proc" && exec chroot "$0" /rmqstore "$@"'
+        command = ["unshare", "--mount", "sh", "-c", inside, root, *arguments]
+        where = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin:/bin", "HOME": "/root"}
+        ended = subprocess.run(command, check=False, capture_output=True, text=True, env=where, timeout=600)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
     store = "/data/5.5.0-kinds/store"
     assert run("--version").startswith("0.")
     assert "start      yes" in run("doctor", store)
+    assert "Plain" in run("find", store, "--topic", "Plain", "--first")
     assert "2026-11-21 15:26:12.154+08:00\tPlain" in run("cat", store, "--topic", "Plain", "--time-zone", "Asia/Shanghai")
-    assert run("stat", store, "--by", "topic").count("Plain") == 1
+    run("repair", store, "/data/new")
+    assert "start      yes" in run("doctor", "/data/new")
