@@ -63,6 +63,7 @@ class Follower:
 
     def look(self) -> Boundary:
         """Where the log ends now."""
+        storage_of(self.store.uri).look_again()
         try:
             if self.end.last is not None and not still_holds(self.store, self.end):
                 self.end = self._search()

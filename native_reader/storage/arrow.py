@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from native_reader.errors import DataLoss, OptionError, StoreError
 from native_reader.storage.local import in_forked_processes
@@ -25,6 +27,10 @@ _LARGE = 1 << 20
 """After this many bytes, another call is cheap."""
 _CONFIRMED_FOR = 0.25
 """A file that was the same this many seconds ago is still the same, for small reads."""
+KNOWN_FOR = 5.0
+"""What object storage said is not asked again for this many seconds: what a directory holds, and the object at a path."""
+_KEPT_OF_EACH, _KEPT_OF_ALL, _MOST_KEPT = 256 << 10, 32 << 20, 4096
+"""How many bytes of closed objects are kept, of each and of all, and of how many objects."""
 _NO_ROOM = "Failed to flush response stream"
 _TRIES = 4
 _PAUSE = 0.2
@@ -48,15 +54,66 @@ class Stamp(NamedTuple):
         return self.time << 64 | self.size
 
 
+class _Object:
+    """A file as it was when it was opened, and its bytes. For one open file at a time."""
+
+    def __init__(self, uri: str, path: str, storage: ArrowStorage, like: _Object | None = None) -> None:
+        """`like`: one that is open, too."""
+        self.uri, self.path, self._storage = uri, path, storage
+        self.confirmed: float = monotonic() if like is None else like.confirmed
+        """When it was last seen to be the same file."""
+        self.source: Any
+        self.stamp: Stamp
+        self.source, self.stamp = storage.opened(path) if like is None else (like.source, like.stamp)
+        self.pieces = Pieces(self._fetch, self.stamp.size, storage.threads)
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        """Those bytes, all of them and of the file that was opened. Called in several threads."""
+        low = max(0, min(start, stop - _LEAST))
+        content = self._answer(low, stop)
+        if stop - low >= _LARGE or monotonic() - self.confirmed > _CONFIRMED_FOR or len(content) < stop - low:
+            self._confirm()
+        if len(content) < stop - low:
+            raise OSError(f"{len(content):,} of {stop - low:,} bytes came")
+        return content[start - low :] if low < start else content
+
+    def _answer(self, start: int, stop: int) -> bytes:
+        tries = 0
+        while True:
+            try:
+                content: bytes = self.source.read_at(stop - start, start)
+                return content
+            except Exception as error:  # a file system of fsspec may raise anything
+                tries += 1
+                self._confirm()  # the reason, if the file is gone or access is denied
+                if _NO_ROOM not in str(error) or tries == _TRIES:
+                    raise self._storage.explained(error) from None
+            sleep(_PAUSE * 2**tries)
+
+    def _confirm(self) -> None:
+        """Raise DataLoss unless the file is the one that was opened. Nothing else tells: a call after a change has other bytes."""
+        now = monotonic()
+        try:
+            stamp = self._storage.stamp(self.path)
+        except FileNotFoundError:
+            gone = DataLoss(f"{self.uri} was deleted while it was read. A broker deletes its oldest segments: load the store again")
+            gone.is_file_gone = True
+            raise gone from None
+        except Exception as error:
+            raise self._storage.explained(error) from None
+        if stamp != self.stamp:
+            raise DataLoss(f"{self.uri} was replaced by another file while it was read. Load the store again")
+        self.confirmed = now
+
+
 class ArrowFile(StoredFile):
     """An open file. It cannot be read any more after it was deleted or replaced: that is a DataLoss."""
 
     def __init__(self, uri: str, path: str, storage: ArrowStorage) -> None:
         super().__init__(uri)
         self._path, self._storage = path, storage
-        self._source, self._stamp = storage.opened(path)
-        self._confirmed = monotonic()
-        self._pieces = Pieces(self._fetch, self._stamp.size, storage.threads)
+        self._object = storage.object_at(uri, path)
+        self._stamp, self._pieces, self._is_open = self._object.stamp, self._object.pieces, True
 
     def size(self) -> int:
         return self._stamp.size
@@ -109,49 +166,10 @@ class ArrowFile(StoredFile):
         size = self._stamp.size
         return [max(0, min(length, size - offset)) for offset, length in zip(offsets, lengths, strict=True)]
 
-    def _fetch(self, start: int, stop: int) -> bytes:
-        """Those bytes, all of them and of the file that was opened. Called in several threads."""
-        low = max(0, min(start, stop - _LEAST))
-        content = self._answer(low, stop)
-        if stop - low >= _LARGE or monotonic() - self._confirmed > _CONFIRMED_FOR or len(content) < stop - low:
-            self._confirm()
-        if len(content) < stop - low:
-            raise OSError(f"{len(content):,} of {stop - low:,} bytes came")
-        return content[start - low :] if low < start else content
-
-    def _answer(self, start: int, stop: int) -> bytes:
-        source, tries = self._source, 0
-        while True:
-            try:
-                content: bytes = source.read_at(stop - start, start)
-                return content
-            except Exception as error:  # a file system of fsspec may raise anything
-                tries += 1
-                self._confirm()  # the reason, if the file is gone or access is denied
-                if _NO_ROOM not in str(error) or tries == _TRIES:
-                    raise self._storage.explained(error) from None
-            sleep(_PAUSE * 2**tries)
-
-    def _confirm(self) -> None:
-        """Raise DataLoss unless the file is the one that was opened. Nothing else tells: a call after a change has other bytes."""
-        now = monotonic()
-        try:
-            stamp = self._storage.stamp(self._path)
-        except FileNotFoundError:
-            gone = DataLoss(f"{self.uri} was deleted while it was read. A broker deletes its oldest segments: load the store again")
-            gone.is_file_gone = True
-            raise gone from None
-        except Exception as error:
-            raise self._storage.explained(error) from None
-        if stamp != self._stamp:
-            raise DataLoss(f"{self.uri} was replaced by another file while it was read. Load the store again")
-        self._confirmed = now
-
     def close(self) -> None:
-        pending = self._pieces.close()
-        if self._storage.must_close:
-            wait(pending)
-            self._source.close()
+        if self._is_open:
+            self._is_open = False
+            self._storage.closed(self._object)
 
 
 def _cause(error: FetchError) -> OSError:
@@ -169,6 +187,10 @@ class ArrowStorage(Storage):
         self._origin, self._given, self._inside = origin, filesystem, inside
         self._lock, self._made = Lock(), (-1, filesystem)
         self._zeros: dict[str, tuple[Stamp, int]] = {}
+        self._closed: OrderedDict[str, _Object] = OrderedDict()
+        """Closed objects by path, the last one that was closed at the end: an index file or a queue is opened again and again."""
+        self._open_ones: WeakValueDictionary[str, _Object] = WeakValueDictionary()
+        self._closed_by, self._kept, self._asked_anew = -1, 0, 0.0
 
     def _make(self) -> Any:
         return self._given
@@ -193,6 +215,56 @@ class ArrowStorage(Storage):
         """An open file and its stamp; raises FileNotFoundError."""
         stamp = self.stamp(path)
         return self.filesystem.open_input_file(path), stamp
+
+    def object_at(self, uri: str, path: str) -> _Object:
+        """The file at that path. One that was seen a moment ago is not asked about again, and its bytes are not fetched again."""
+        with self._lock:
+            self._forget_of_other_process()
+            known, other = self._closed.pop(path, None), self._open_ones.get(path)
+            self._kept -= 0 if known is None else known.pieces.kept
+        if known is not None and self._still_counts(known):
+            found = known
+        elif other is not None and self._still_counts(other):
+            found = _Object(uri, path, self, other)
+        else:
+            found = _Object(uri, path, self)
+            if known is not None and known.stamp == found.stamp:
+                known.confirmed = found.confirmed
+                found = known
+        if not self.must_close:
+            self._open_ones[path] = found
+        return found
+
+    def _still_counts(self, known: _Object) -> bool:
+        """Whether a file was seen a moment ago, and nobody has asked to look again since."""
+        return monotonic() - known.confirmed < KNOWN_FOR and known.confirmed >= self._asked_anew
+
+    def closed(self, file: _Object) -> None:
+        """A file was closed. It is kept for a while, if a tag distinguishes it from what may replace it."""
+        if self.must_close or not file.stamp.tag:
+            pending = file.pieces.close()
+            if self.must_close:
+                wait(pending)
+                file.source.close()
+            return
+        file.pieces.rest(_KEPT_OF_EACH)
+        with self._lock:
+            self._forget_of_other_process()
+            before = self._closed.pop(file.path, None)
+            self._kept += file.pieces.kept - (0 if before is None else before.pieces.kept)
+            self._closed[file.path] = file
+            while self._kept > _KEPT_OF_ALL or len(self._closed) > _MOST_KEPT:
+                self._kept -= self._closed.popitem(last=False)[1].pieces.kept
+
+    def _forget_of_other_process(self) -> None:
+        """After a fork, the connections of open objects stay in the old process."""
+        if self._closed_by != _Forks.count:
+            self._closed_by, self._kept = _Forks.count, 0
+            self._closed.clear()
+            self._open_ones.clear()
+
+    def look_again(self) -> None:
+        self._asked_anew = monotonic()
 
     def stamp(self, path: str) -> Stamp:
         """The stamp of the file that is there now; raises FileNotFoundError."""
@@ -236,6 +308,13 @@ class ArrowStorage(Storage):
                     raise NotADirectoryError(errno.ENOTDIR, "Not a directory", uri) from None
                 raise FileNotFoundError(errno.ENOENT, "No such directory", uri) from None
         return [_entry_of(info) for info in infos]
+
+    def _entries(self, path: str) -> list[DirEntry]:
+        """The entries of a directory; empty if it does not exist."""
+        from pyarrow.fs import FileSelector
+
+        with self._explaining():
+            return [_entry_of(info) for info in self.filesystem.get_file_info(FileSelector(path, allow_not_found=True))]
 
     def _all_below(self, path: str) -> dict[str, list[DirEntry]]:
         """The entries of all directories below a path, by directory; empty if it does not exist."""

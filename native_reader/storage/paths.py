@@ -68,12 +68,18 @@ class KnownPlaces:
 
     def __init__(self) -> None:
         self._known: dict[str, Place] = {}
+        self._asked = set[int]()
+        """The storages that were told to look again, since this is a new search."""
 
     def at(self, uri: str, known: DirEntry | None = None) -> Place:
         """The place at that URI, the same one each time."""
         place = self._known.get(uri)
         if place is None:
-            place = self._known[uri] = Place(uri, storage_of(uri), self, known)
+            storage = storage_of(uri)
+            if id(storage) not in self._asked:
+                self._asked.add(id(storage))
+                storage.look_again()
+            place = self._known[uri] = Place(uri, storage, self, known)
         return place
 
     def near(self, other: Place, uri: str, known: DirEntry | None = None) -> Place:
@@ -158,4 +164,4 @@ def fits(name: str, pattern: str) -> bool:
 
 def list_if_possible(uri: str) -> Sequence[DirEntry]:
     """As `Place.listing`."""
-    return KnownPlaces().at(uri).listing
+    return Place(uri, storage_of(uri), KnownPlaces()).listing

@@ -121,6 +121,25 @@ class Pieces:
             for _, coming in waiting:
                 coming.cancel()
 
+    @property
+    def kept(self) -> int:
+        """How many bytes are here or on their way."""
+        return sum(piece.stop - piece.start for piece in self._pieces)
+
+    def rest(self, most: int) -> None:
+        """Keep at most that many bytes, those that were used last. Nothing is on its way or expected any more."""
+        kept = list[_Fetched]()
+        for piece in sorted(self._pieces, key=lambda piece: piece.used, reverse=True):
+            most -= piece.stop - piece.start
+            if most >= 0 and piece.content.done() and not piece.content.cancelled() and not piece.content.exception():
+                kept.append(piece)
+            else:
+                piece.content.cancel()
+        for piece in kept:
+            piece.used = 0
+        self._pieces = sorted(kept, key=lambda piece: piece.start)
+        self._expected, self._reads, self._last, self._run = None, 0, (0, 0), 0
+
     def close(self) -> list[Future[bytes]]:
         """Forget all pieces; returns those that are still on their way."""
         pending = [piece.content for piece in self._pieces if not piece.content.cancel() and not piece.content.done()]

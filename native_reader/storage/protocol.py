@@ -180,6 +180,10 @@ class Storage(ABC):
         """Like `open`, for a file that had this identity; it may have another one now. A storage may find it faster by it."""
         return self.open(uri)
 
+    def look_again(self) -> None:
+        """From now on, say what is there now: what was asked before may have changed. A slow storage remembers it for a while."""
+        return
+
     def tree(self, uri: str) -> Sequence[str] | None:
         """The URIs of all directories below a directory, sorted; None if they are not known without more calls."""
         return None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any
 
 from native_reader.errors import OptionError, did_you_mean, shown
-from native_reader.storage.arrow import ArrowStorage, storage_in
-from native_reader.storage.protocol import DirEntry, attach, attached, origin_of, register, scheme_of
+from native_reader.storage.arrow import KNOWN_FOR, ArrowStorage, Stamp, storage_in
+from native_reader.storage.protocol import DirEntry, StoredFile, attach, attached, origin_of, register, scheme_of
 
 _QUEUES = re.compile(r"(.*/(?:consumequeue|batchconsumequeue))(?:/|$)")
-_LISTED_FOR, _REST = 2.0, 10
-"""A listing of all queues is reused for this many seconds, or for this many times as long as it took."""
+_REST = 10
+"""A listing counts for this many times as long as it took, if that is longer than what else is known counts."""
 _FLAGS = {"true": True, "false": False}
 _HIDDEN = "***"
 _SHORTEST = 4
@@ -88,37 +89,86 @@ class Access:
 
 
 class RemoteStorage(ArrowStorage):
-    """Object storage that is reached with options. A directory is a common prefix, so one call lists all that is below it."""
+    """Object storage that is reached with options. A directory is a common prefix.
+
+    What a directory holds is asked once and known for a while, and also tells what is not below it. Of queues, one call lists all
+    that is below their top directory: an answer has a thousand names, and the directory of a queue often only one.
+    """
 
     def __init__(self, origin: str, access: Access, inside: str) -> None:
         super().__init__(origin, inside=inside)
         self.access = access
+        self._listed: dict[str, tuple[float, list[DirEntry]]] = {}
+        """By directory: until when a listing counts, and its entries."""
         self._below: dict[str, tuple[float, dict[str, list[DirEntry]]]] = {}
-        """Until when a listing of queues counts, and its entries by directory."""
+        """The same of queues, with the entries of all directories below."""
+
+    def look_again(self) -> None:
+        super().look_again()
+        self._listed = {}
 
     def _entry(self, uri: str) -> DirEntry | None:
-        directory, _, name = self._path(uri).rpartition("/")
-        if (entries := self._among_queues(directory)) is not None:
+        path = self._path(uri)
+        directory, _, name = path.rpartition("/")
+        entries = self._known(directory)
+        if entries is not None:
             return next((entry for entry in entries if entry.name == name), None)
+        if not _QUEUES.match(path) and self._entries_of(path):  # mostly, what is asked about is a directory
+            return DirEntry(name, 0, Stamp(0).identity, False, True)
         return super()._entry(uri)
 
     def _list(self, uri: str) -> list[DirEntry]:
-        path = self._path(uri)
-        if _QUEUES.fullmatch(path) and self._among_queues(path) is None:
-            begun = monotonic()
+        entries = self._entries_of(self._path(uri))
+        if not entries:
+            entry = self._entry(uri)
+            if entry is None:
+                raise FileNotFoundError(errno.ENOENT, "No such directory", uri)
+            if entry.is_file:
+                raise NotADirectoryError(errno.ENOTDIR, "Not a directory", uri)
+        return entries
+
+    def _entries_of(self, path: str) -> list[DirEntry]:
+        """The entries of a directory; empty if there is none."""
+        entries = self._known(path)
+        return self._listing(path) if entries is None else entries
+
+    def _open(self, uri: str) -> StoredFile:
+        directory, _, name = self._path(uri).rpartition("/")
+        entries = self._known(directory)
+        if entries is not None and not any(entry.name == name for entry in entries):
+            raise FileNotFoundError(errno.ENOENT, "No such file", uri)
+        return super()._open(uri)
+
+    def _known(self, path: str) -> list[DirEntry] | None:
+        """The entries of a directory, as far as it takes one call: it was listed, or that above it was. Empty if it does not exist."""
+        if (queues := _QUEUES.match(path)) is not None:
+            until, below = self._below.get(queues[1], (0.0, {}))
+            return below.get(path, []) if monotonic() < until else None
+        until, entries = self._listed.get(path, (0.0, []))
+        if monotonic() < until:
+            return entries
+        above, separator, name = path.rpartition("/")
+        around = self._known(above) if separator else None
+        if around is None:
+            return None
+        return self._listing(path) if any(entry.name == name and entry.is_directory for entry in around) else []
+
+    def _listing(self, path: str) -> list[DirEntry]:
+        """The entries of a directory, from one call; empty if there is none."""
+        begun = monotonic()
+        if _QUEUES.fullmatch(path):
             below = self._all_below(path)
-            self._below[path] = monotonic() + max(_LISTED_FOR, _REST * (monotonic() - begun)), below
-        entries = self._among_queues(path)
-        return super()._list(uri) if entries is None else entries
+            self._below[path] = _until(begun), below
+            return below.get(path, [])
+        entries = self._entries(path)
+        self._listed[path] = _until(begun), entries
+        return entries
 
-    def _among_queues(self, path: str) -> list[DirEntry] | None:
-        """The entries of a directory of queues, if all of them were listed just now.
 
-        That is done with their top directory: an answer has a thousand names, and the directory of a queue often only one.
-        """
-        queues = _QUEUES.match(path)
-        until, below = self._below.get(queues[1], (0.0, {})) if queues else (0.0, {})
-        return below.get(path) if monotonic() < until else None
+def _until(begun: float) -> float:
+    """Until when a listing counts: for some seconds, or for many times as long as it took."""
+    now = monotonic()
+    return now + max(KNOWN_FOR, _REST * (now - begun))
 
 
 _MAKERS: dict[str, Callable[[str, Access], RemoteStorage]] = {}

@@ -23,7 +23,7 @@ _NUMBERS = count(1)
 
 
 class Call(NamedTuple):
-    """One call of a client. `kind`: list, head or get."""
+    """One call of a client. `kind`: list, head or get. `range`: of bytes; of a list, the token of what an earlier answer lacks."""
 
     kind: str
     key: str
@@ -170,10 +170,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _handle(self) -> None:
         link, body = self.of, self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = urlsplit(self.path)
-        listed = parse_qs(parts.query).get("prefix") if "list-type" in parts.query else None
+        query = parse_qs(parts.query)
+        listed = query.get("prefix") if "list-type" in query else None
         key = unquote(parts.path).lstrip("/").partition("/")[2]
-        kind = "list" if listed is not None or "list-type" in parts.query else self.command.lower()
-        fault = link.note(Call(kind, listed[0] if listed else key, self.headers.get("Range"), self.headers["Host"]))
+        kind = "list" if "list-type" in query else self.command.lower()
+        part = query.get("continuation-token", [None])[0] if kind == "list" else self.headers.get("Range")
+        fault = link.note(Call(kind, listed[0] if listed else key, part, self.headers["Host"]))
         try:
             if fault is not None and not fault.cut:
                 if not fault.status:
