@@ -46,22 +46,22 @@ if TYPE_CHECKING:
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
     from native_reader.increments import ExportedRun
-    from native_reader.lazy import Verification
     from native_reader.lost import Lost
     from native_reader.markdown import Document
     from native_reader.querying import Query
     from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.summarizing import Summarized
+    from native_reader.verification import Verification
 
-__all__ = ["COLUMNS_OF", "DEFAULT_COLUMNS", "TABLE_NAMES", "Lazy", "Scan", "Store", "TableScan", "connect", "diff", "open", "selection_of"]
+__all__ = ["DEFAULT_COLUMNS", "TABLE_NAMES", "Lazy", "Scan", "Store", "TableScan", "columns_of", "connect", "diff", "open", "selection_of"]
 
 _MOST_NAMES = 5
-COLUMNS_OF: Mapping[str, Mapping[str, ColumnSpec | MessageColumn]] = {
-    "messages": COLUMNS,
-    **{name: table.columns for name, table in TABLES.items()},
-}
-"""By name of a table: its columns."""
+
+
+def columns_of(table: str) -> Mapping[str, ColumnSpec | MessageColumn]:
+    """The columns of a table, by name."""
+    return COLUMNS if table == "messages" else TABLES[table].columns
 
 
 class Store:
@@ -394,7 +394,8 @@ class Store:
             >>> check.is_clean
             False
         """
-        from native_reader.lazy import Verification
+
+        from native_reader.verification import Verification
 
         taken = [name for name in (*TABLE_OPTIONS, *TABLES["findings"].options) if name != "columns"]
         hours = self._reserved_hours(file_reserved_time)

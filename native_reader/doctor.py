@@ -23,7 +23,7 @@ from native_reader.broker.unread import TIERED as UNREAD_TIER
 from native_reader.broker.versions import oldest_version
 from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
-from native_reader.lazy import Scan, TableScan, Verification
+from native_reader.lazy import Scan, TableScan
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.scan.progress import Watch
 from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
@@ -37,6 +37,7 @@ from native_reader.storage.store import PLAIN, UNFINISHED, StoreFiles, is_live, 
 from native_reader.tables import TABLES
 from native_reader.tables.queues import FoundQueue, OlderRecords, found_queue, states_of, warn_of_rocksdb
 from native_reader.text import names_of, size_of
+from native_reader.verification import Verification
 from native_reader.verify.removed import RESERVED
 from native_reader.witness import look_at
 from native_reader.witness.contradiction import MISNAMED, PAST_END

@@ -1,30 +1,25 @@
-"""Reads that have not happened yet: of messages, of the other tables, and of the findings of a check."""
+"""Reads that have not happened yet: of messages, and of the other tables."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from native_reader.account.account import Account
 from native_reader.broker.tier import tier_of
 from native_reader.broker.unread import about_tier
 from native_reader.checks import MOST_JOBS, whole
 from native_reader.columns.batches import CORRUPT_COLUMNS
 from native_reader.columns.schema import COLUMNS
 from native_reader.conditions import condition_on, predicate_of
-from native_reader.errors import UseError, option_name, spelled
-from native_reader.export.account import Exported
-from native_reader.export.run import WantedExport, export
+from native_reader.errors import option_name, spelled
 from native_reader.frames.lazy import Lazy
 from native_reader.options import MessageOptions
 from native_reader.plan.ends import find_ends
-from native_reader.plan.explain import Explanation
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import Plan, StoreRead, whole_reads
 from native_reader.plan.planner import plan_opening, plan_reads
@@ -33,18 +28,16 @@ from native_reader.plan.tiered import tier_may_match
 from native_reader.plan.unknown_names import check_topics, doubts_of, log_doubts
 from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
-from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
-from native_reader.scan.with_tiers import with_tiers
-from native_reader.sentences import ENGLISH, Said, joined, say
+from native_reader.sentences import say
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
-from native_reader.tables.account import with_account
 from native_reader.tables.table import Selection, Table, TableExplanation, TableRequest
-from native_reader.text import size_of
-from native_reader.verify.codes import SEVERITIES, advice
-from native_reader.verify.findings import FirstFindings
+
+if TYPE_CHECKING:
+    from native_reader.export.account import Exported
+    from native_reader.plan.explain import Explanation
 
 _SHOWN = 300
 
@@ -123,7 +116,11 @@ class Scan(Lazy):
     def _planned(self, planning: Planning) -> Plan:
         plan = plan_reads(self._reads(), self._predicate, planning)
         assert self._ends is not None
-        return with_tiers(plan, self._stores, self._ends, planning, self._projection) if planning.tiered else plan
+        if not planning.tiered:
+            return plan
+        from native_reader.scan.with_tiers import with_tiers
+
+        return with_tiers(plan, self._stores, self._ends, planning, self._projection)
 
     def _reads(self) -> list[StoreRead]:
         """The whole logs, up to their ends, which are found on first use."""
@@ -165,6 +162,8 @@ class Scan(Lazy):
              file://.../store: 4 segments, 128.0 KiB
             ...
         """
+        from native_reader.plan.explain import Explanation
+
         return Explanation(self._stores, self.plan(), self._zone, tuple(self.doubts()))
 
     def doubts(self, spell: Callable[[str], str] = str) -> list[str]:
@@ -339,6 +338,8 @@ class Scan(Lazy):
             >>> store.messages(topic="orders").export("orders", partition_by="topic").rows
             122
         """
+        from native_reader.export.run import WantedExport, export
+
         wanted = WantedExport(self._stores, self._predicate, self._copied()._projection, self._planning, self._zone, self.plan)
         files: dict[str, Any] = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
         exported = export(wanted, path, **files, jobs=_jobs(jobs), progress=progress)
@@ -473,106 +474,3 @@ class TableScan(Lazy):
 
     def _batches(self, selection: Selection, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
         yield from self._table.read_all(self.parts(), self._projection, selection, _jobs(jobs), progress)
-
-
-class Verification(Lazy):
-    """The findings of a check, one row each, and their summary. It reads when it is used, as a scan; a second use reads again.
-
-    `counts`, `is_clean` and `summary` are about the last use: read the findings first.
-
-    Examples:
-        >>> check = store.verify()
-        >>> errors = [row for row in check.to_table().to_pylist() if row["severity"] == "error"]
-        >>> check.is_clean, errors
-        (True, [])
-    """
-
-    def __init__(self, stores: Sequence[StoreFiles], findings: TableScan) -> None:
-        self._stores, self._findings = tuple(stores), findings
-        self._found: FirstFindings | None = None
-        self._account: Account | None = None
-        self.damage: Damages = NO_DAMAGE
-        """What the last use found to be damaged in the log, wrong checksums too."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of its batches."""
-        return self._findings.schema
-
-    def __repr__(self) -> str:
-        stores = ", ".join(store.uri for store in self._stores) or "no store"
-        read = "Not read yet" if self._found is None else self.summary
-        return f"<Verification {stores}: {read}. Next: .to_table(), .to_batches(), then .summary, .counts, .is_clean>"
-
-    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Read the findings, as they are found.
-
-        Args:
-            jobs: How many parts are read in parallel.
-            progress: As for `Scan.to_batches`.
-        """
-        found, accounts, damage = FirstFindings(), list[Account](), list[Damages]()
-        for batch in self._findings.of_table(with_account(accounts.append, damage.append)).to_batches(jobs, progress):
-            found.add(batch)
-            yield batch
-        self._found, self._account, self.damage = found, accounts[0], damage[0]
-
-    @property
-    def reads_tier(self) -> bool:
-        """Whether the check reads the tiers of the stores, too."""
-        return self._findings.reads_tier
-
-    @property
-    def counts(self) -> Counter[str]:
-        """The number of findings of each severity: `error`, `warning` and `note`."""
-        return self._read.counts
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether there is neither an error nor a warning, every message is where a broker left it, and everything was read."""
-        return not self._read.faults and self.account.is_whole
-
-    @property
-    def account(self) -> Account:
-        """In which state the messages are, from the same pass."""
-        self._read  # noqa: B018
-        assert self._account is not None
-        return self._account
-
-    @property
-    def _read(self) -> FirstFindings:
-        if self._found is None:
-            raise UseError("a Verification counts what was read. Read all findings first, with .to_table() or .to_batches()")
-        return self._found
-
-    @property
-    def summary(self) -> str:
-        """One line: how many errors, warnings and notes, in how much."""
-        return self.said.text()
-
-    @property
-    def said(self) -> Said:
-        """The summary, without its words."""
-        return say("sentences", first=self.found, second=say("messages are", states=self.account.said))
-
-    @property
-    def found(self) -> Said:
-        """How many errors, warnings and notes there are, in how much."""
-        segments = [segment for each in self._stores for segment in each.segments]
-        if not segments:
-            return say("nothing to check")
-        found = [say("clean")] if not self._read.faults else []
-        found += [say(f"n {name}", count=self.counts[name]) for name in SEVERITIES if self.counts[name]]
-        size = size_of(sum(segment.size for segment in segments))
-        return say("in log", found=joined("clauses", found), segments=len(segments), size=size)
-
-    @staticmethod
-    def advice(code: str, spell: Callable[[str], str] = str, *, language: str = ENGLISH) -> str:
-        """What to do about findings of a code.
-
-        Args:
-            code: One of those in docs/verify.md.
-            spell: How option names are written.
-            language: `en` or `zh`.
-        """
-        return spelled(advice(code, language), spell)

@@ -31,7 +31,7 @@ from native_reader.compare.masters import Side, said_of_masters
 from native_reader.compare.states import StatesOf, with_states
 from native_reader.errors import UseError
 from native_reader.frames.lazy import Lazy
-from native_reader.lazy import Scan, TableScan, Verification
+from native_reader.lazy import Scan, TableScan
 from native_reader.options import LENIENT, TABLE_OPTIONS, MessageOptions
 from native_reader.plan.ways import SCAN
 from native_reader.scan.progress import Watch
@@ -39,6 +39,7 @@ from native_reader.sentences import ENGLISH, Said, say
 from native_reader.storage.store import StoreFiles, past_failures
 from native_reader.tables.findings import FINDINGS
 from native_reader.text import size_of
+from native_reader.verification import Verification
 
 _OF_RECORDS = ("verify_crc", "access")
 """Options of messages that choose none of them."""

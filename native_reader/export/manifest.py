@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from importlib import metadata
 from typing import Any
 
 from native_reader.columns.projection import Projection
@@ -181,6 +180,8 @@ UNKNOWN = "unknown"
 
 def version() -> str:
     """The version of the installed package."""
+    from importlib import metadata  # with the parsers of e-mail and zip files
+
     try:
         return metadata.version("rmqstore-spark")
     except metadata.PackageNotFoundError:

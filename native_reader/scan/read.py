@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -53,8 +53,10 @@ from native_reader.storage.store import is_live
 from native_reader.storage.window import Memory, ReadRate, Window
 from native_reader.summary.pieces import Unfit
 from native_reader.tuning import TUNING
-from native_reader.verify.contradicted import Contradicted
-from native_reader.verify.sides import QueueNumbering
+
+if TYPE_CHECKING:
+    from native_reader.verify.contradicted import Contradicted
+    from native_reader.verify.sides import QueueNumbering
 
 _LOGGED = 10
 """How many ranges of one split are logged one by one."""
@@ -328,6 +330,10 @@ class Reading:
         return rows.where(~failed)
 
     def _compared_with(self, sides: Sides) -> Contradicted:
+        # Most reads compare nothing, and these modules take long to import.
+        from native_reader.verify.contradicted import Contradicted
+        from native_reader.verify.sides import QueueNumbering
+
         queues, segment = self._shared.queues.setdefault(sides, QueueNumbering(sides)), self._split.segment
         return Contradicted(sides, queues, segment.base + segment.frame + self._split.start, segment.base + self._split.end)
 

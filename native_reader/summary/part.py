@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from native_reader.arrow import numpy_of
 from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Index, Numbers
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment
-from native_reader.summary.pieces import Pieces, PieceSums, Unfit
+from native_reader.summary.pieces import Pieces, PieceSums, Unfit, parquet
 from native_reader.summary.texts import TEXTS
 
 RECORDS = pa.schema([(name, pa.int64()) for name in ("position", "size", "time", "queue_offset", "flags")])
@@ -156,7 +155,7 @@ def _groups(uri: str, checksum: int, *stamp: int) -> tuple[Facts, Groups]:
         (content,) = opened.read_ranges([(0, size)])
     if zlib.crc32(content) != checksum:
         raise Unfit("damaged part")
-    file = pq.ParquetFile(pa.BufferReader(content))
+    file = parquet().ParquetFile(pa.BufferReader(content))
     if file.schema_arrow.remove_metadata() != GROUPS:
         raise Unfit("contradiction")
     facts = Facts.from_json((file.schema_arrow.metadata or {})[FACTS])

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from native_reader.arrow import array, numpy_of
 from native_reader.layout.record import Numbers
@@ -29,6 +28,13 @@ _MOST_KEPT = 32
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
+def parquet() -> Any:
+    """pyarrow's reader of Parquet. Its import takes long, and most reads have no summary."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet
+
+
 class PieceSums(NamedTuple):
     """What is in a file. `starts`: where its pieces start, and `checksums`: their CRC-32. The last piece is the footer."""
 
@@ -39,7 +45,7 @@ class PieceSums(NamedTuple):
     @staticmethod
     def of(encoded: bytes | pa.Buffer) -> PieceSums:
         """That of a whole file."""
-        metadata = pq.ParquetFile(pa.BufferReader(encoded)).metadata
+        metadata = parquet().ParquetFile(pa.BufferReader(encoded)).metadata
         starts = (0, *(_end(metadata, group) for group in range(metadata.num_row_groups)))
         view = memoryview(encoded)
         return PieceSums(len(encoded), starts, tuple(zlib.crc32(view[start:stop]) for start, stop in pairwise((*starts, len(encoded)))))
@@ -72,7 +78,7 @@ class Pieces:
         self._bytes, self._loaded = np.zeros(content.size, np.uint8), set[int]()
         texts = [field.name for field in schema if field.type == pa.string()]
         source = pa.BufferReader(pa.py_buffer(self._bytes))
-        self._file = pq.ParquetFile(source, metadata=_metadata(uri, content, schema), read_dictionary=texts)
+        self._file = parquet().ParquetFile(source, metadata=_metadata(uri, content, schema), read_dictionary=texts)
 
     @property
     def rows(self) -> int:
@@ -145,7 +151,7 @@ def _metadata(uri: str, content: PieceSums, schema: pa.Schema) -> Any:
     """The footer of a file, which must have this schema. Equal checksums are equal footers, so it is read once."""
     footer = len(content.starts) - 1
     ((_, found),) = _fetched(uri, content, [footer])
-    metadata = pq.read_metadata(pa.BufferReader(found))
+    metadata = parquet().read_metadata(pa.BufferReader(found))
     if metadata.schema.to_arrow_schema().remove_metadata() != schema or metadata.num_row_groups != footer:
         raise Unfit("contradiction")
     return metadata

@@ -67,4 +67,8 @@ def main() -> None:
     take_signals()
     if sys.stdout is None:  # started with standard output closed
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-    program()
+    try:
+        program()
+    finally:
+        # When Python ends, it collects garbage several times, which was a third of a small command. The memory ends with the process.
+        gc.freeze()

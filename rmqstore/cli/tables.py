@@ -98,12 +98,12 @@ def _known(name: str | None) -> str:
 
 def _describe(output: Output, name: str | None) -> None:
     """Print the tables, or the columns of one."""
-    from native_reader.api import COLUMNS_OF
+    from native_reader.api import TABLE_NAMES, columns_of
 
     if name is None:
-        output.rows(("table", "columns"), ({"table": each, "columns": ", ".join(names)} for each, names in COLUMNS_OF.items()))
+        output.rows(("table", "columns"), ({"table": each, "columns": ", ".join(columns_of(each))} for each in TABLE_NAMES))
         return
-    rows = ({"column": each, "type": str(spec.type), "meaning": spec.meaning} for each, spec in COLUMNS_OF[_known(name)].items())
+    rows = ({"column": each, "type": str(spec.type), "meaning": spec.meaning} for each, spec in columns_of(_known(name)).items())
     output.rows(("column", "type", "meaning"), rows)
 
 
