@@ -84,7 +84,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # noqa: PLR0912  a case for each name
     """Results of methods: their modules are imported when they are used, because not every program needs them."""
     match name:
         case "Arrivals":

@@ -320,7 +320,7 @@ class Store:
             taken = checked if name == "messages" else {each: value for each, value in checked.items() if each in _OF_WHOLE_STORES}
             return self.table(name, columns=list(columns), **taken)
 
-        tables = {name: tuple(columns) for name, columns in COLUMNS_OF.items()}
+        tables = {name: tuple(columns_of(name)) for name in TABLE_NAMES}
         whole("jobs", jobs, 1, MOST_JOBS)
         return Query(query, tables, opened, zone=zone, is_plain=plain, jobs=jobs, progress=progress)
 

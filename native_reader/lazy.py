@@ -26,7 +26,7 @@ from native_reader.plan.planner import plan_opening, plan_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.tiered import tier_may_match
 from native_reader.plan.unknown_names import check_topics, doubts_of, log_doubts
-from native_reader.plan.ways import NOT_SEEN, PlacesOfStores
+from native_reader.plan.ways import NOT_SEEN, TRUST, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
@@ -122,6 +122,11 @@ class Scan(Lazy):
 
         return with_tiers(plan, self._stores, self._ends, planning, self._projection)
 
+    @property
+    def _depends_on_columns(self) -> bool:
+        """Whether fewer columns can have another plan: a summary may have all of them, or the entries of queues."""
+        return self._planning.summary is not None or self._planning.access == TRUST
+
     def _reads(self) -> list[StoreRead]:
         """The whole logs, up to their ends, which are found on first use."""
         if self._ends is None:
@@ -143,7 +148,7 @@ class Scan(Lazy):
         one, shows_damage = copy(self), self._projection.has_damage_rows
         kept = tuple(name for name in self._projection.columns if name in columns or (shows_damage and name in CORRUPT_COLUMNS))
         one._projection = replace(self._projection, columns=kept)
-        if self._planning.summary is not None:  # it may have all of these columns
+        if self._depends_on_columns:
             one._planning, one._plan = replace(self._planning, returned=one._projection.returned), None
         # A condition leaves out damage that it need not look at, but another library counts its rows.
         if condition != EVERYTHING and not shows_damage:
@@ -296,9 +301,8 @@ class Scan(Lazy):
             255
         """
         projection = replace(self._projection, columns=())
-        # A summary without the wanted columns may still have all that counting needs.
-        has_summary = self._planning.summary is not None
-        plan = self._planned(replace(self._planning, returned=projection.returned)) if has_summary else self.plan()
+        # Without the columns, it may have all that counting needs.
+        plan = self._planned(replace(self._planning, returned=projection.returned)) if self._depends_on_columns else self.plan()
         run = Run(plan, projection, _jobs(jobs), self._doubt, progress)
         for _ in run:
             pass

@@ -16,7 +16,7 @@ from native_reader.layout.kinds import DELAY_TOPIC, kind_of_topic
 from native_reader.layout.origins import is_sent_back
 from native_reader.layout.queue_entry import is_hash
 from native_reader.layout.record import Mask, Numbers
-from native_reader.predicate.outcomes import Facts, Hashed, Known, Null, OneOf, Within, exactly, may_be_true, mentions
+from native_reader.predicate.outcomes import TRUE, Facts, Hashed, Known, Null, OneOf, Within, exactly, may_be_true, mentions, outcomes
 from native_reader.predicate.tree import Predicate
 from native_reader.sides.entries import Entries
 from native_reader.sides.queues import Directories, Queue, QueueReader, Topic
@@ -25,6 +25,8 @@ OF_ENTRIES = ("queue_id", "queue_offset", "physical_offset", "record_size", "tag
 """Columns that differ between the entries of one topic."""
 ORIGINS = ("origin_topic", "origin_msg_id")
 """Columns that are null outside retry and DLQ topics."""
+LISTED = frozenset(("topic", "queue_id", "queue_offset", "physical_offset", "record_size", "inner_index", "store", "segment"))
+"""Columns that the entries of ordinary queues determine."""
 _SIZE_BITS = 31
 _PACKED = 1 << 31
 _ALWAYS_POSSIBLE = ("prepared", "rollback")
@@ -91,8 +93,28 @@ def claims_within(
 
 def wanted_among(queue: Queue, entries: Entries, predicate: Predicate, facts: Facts, trust_tags: bool = True) -> Mask:
     """Which entries of a queue the predicate may match."""
+    if _is_certain(queue, predicate, facts):
+        return np.ones(len(entries), np.bool_)
     chosen = may_be_true(predicate, {**facts, **_facts_of(queue, entries, trust_tags)})
     return np.broadcast_to(np.asarray(chosen, np.bool_), len(entries)).copy()
+
+
+def certain_among(queue: Queue, entries: Entries, predicate: Predicate, facts: Facts) -> Mask:
+    """Which entries of a queue the predicate certainly matches."""
+    if _is_certain(queue, predicate, facts):
+        return np.ones(len(entries), np.bool_)
+    certain = outcomes(predicate, {**facts, **_facts_of(queue, entries, trust_tags=False)}) == TRUE
+    return np.broadcast_to(np.asarray(certain, np.bool_), len(entries)).copy()
+
+
+def _is_certain(queue: Queue, predicate: Predicate, facts: Facts) -> bool:
+    """Whether the predicate certainly matches all entries of a queue, which need no look then."""
+    return bool(np.all(outcomes(predicate, {**facts, **facts_of_topic(queue.topic), "queue_id": exactly(queue.queue_id)}) == TRUE))
+
+
+def is_listed(columns: Collection[str] | None, predicate: Predicate) -> bool:
+    """Whether entries have all columns that a read returns or has conditions on."""
+    return columns is not None and {*columns, *(column.name for column in predicate.columns())} <= LISTED
 
 
 def _facts_of(queue: Queue, entries: Entries, trust_tags: bool) -> dict[str, Known]:

@@ -6,7 +6,7 @@ which rows are returned, with one exception: `trust` skips records that the want
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from native_reader.layout.record import Numbers
-from native_reader.plan.claims import ORIGINS, may_exclude, may_want, wanted_among
+from native_reader.plan.claims import ORIGINS, is_listed, may_exclude, may_want, wanted_among
 from native_reader.plan.ways import AUTO, SCAN, TRUST
 from native_reader.predicate.needles import needles_of
 from native_reader.predicate.outcomes import Facts, NoneOf, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Predicate
-from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
+from native_reader.sides.queues import Queue, QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.rocksdb_queues import why_unreadable
 from native_reader.storage.store import Segment, StoreFiles
@@ -31,6 +31,7 @@ _NARROWED_BY_QUEUES = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "r
 """A condition on one of these columns makes queues useful. A physical offset needs none."""
 
 SEARCHED = "a search for the wanted bytes costs less"
+OF_ENTRIES = "rows are made from the entries of all queues"
 _MOST_TOPICS = 64
 _SAMPLES, _SAMPLED = 4, 32
 _READ_WHOLE = 4096
@@ -107,6 +108,8 @@ class AccessPath:
     """The number of topics that have queues, if these are used."""
     costs: Costs | None = None
     """What was estimated; None if there was nothing to choose."""
+    listed: bool = False
+    """Whether rows are made from entries, as `ByQueues` has it."""
 
     def touches(self, base: int, end: int) -> bool:
         """Whether a read that trusts the queues must look at that segment."""
@@ -132,17 +135,27 @@ def is_too_small(uri: str, size: int, topics: int) -> bool:
     return costs_of(uri, size, 0, topics, ranges=0, fetched=0).favor_scan
 
 
-def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int) -> AccessPath:
-    """How to read a store whose log ends at `end`."""
+def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int, columns: Collection[str] | None = None) -> AccessPath:
+    """How to read a store whose log ends at `end`. `columns`: those that rows need; None if each record must be read."""
     if access == SCAN:
         return AccessPath(why="access=scan")
-    if predicate == EVERYTHING:
-        return AccessPath(why="there are no conditions")
-    if not mentions(predicate, *_NARROWED_BY_QUEUES):
-        return AccessPath(why="no condition on topic, queue, queue offset or tags")
+    listed = access == TRUST and is_listed(columns, predicate)
+    is_narrowed = mentions(predicate, *_NARROWED_BY_QUEUES)
+    if not is_narrowed and not listed:
+        return AccessPath(
+            why="there are no conditions" if predicate == EVERYTHING else "no condition on topic, queue, queue offset or tags"
+        )
     topics = topics_in(store.queues)
     if not topics:
         return AccessPath(why=_why_none(store))
+    if not is_narrowed:
+        return AccessPath(AUTO, OF_ENTRIES, _CLAIMS_SHARE, topics=len(topics), listed=True)
+    path = _by_topics(store, predicate, access, end, topics)
+    return replace(path, listed=listed) if path.access == TRUST else path
+
+
+def _by_topics(store: StoreFiles, predicate: Predicate, access: str, end: int, topics: Sequence[Topic]) -> AccessPath:
+    """How to read a store for a predicate that queues may narrow. `topics`: those with queues."""
     facts = {"store": exactly(store.uri)}
     if access == AUTO and _is_searched(store, predicate, {**facts, "topic": NoneOf(tuple(topic.name for topic in topics))}):
         return AccessPath(why=SEARCHED)

@@ -78,6 +78,7 @@ class Explanation:
         return {
             "store": uri,
             "access": way.access,
+            "listed": way.listed,
             "why": way.why,
             "segments": len({split.segment.base for split in splits}),
             "bytes": sum(split.written for split in splits),
@@ -156,7 +157,10 @@ class Explanation:
         yield f"  by queue   {way['why'] or entries}"
         yield from _of_costs(way["costs"])
         if way["access"] == TRUST:
-            yield f"             access=trust: only records in these queues are read, of {where}"
+            of = "rows are made from these entries" if way["listed"] else "only records in these queues are read"
+            yield f"             access=trust: {of}, of {where}"
+        elif way["listed"]:
+            yield f"  no queue   of {where}, only bytes in no consume queue are read, and records of inner batches"
         else:
             yield f"  no queue   of {where}, only bytes in no consume queue are scanned:"
             yield "             they may contain records of a deleted topic, or records not yet in a queue. access=trust skips them"

@@ -155,7 +155,7 @@ class StoreRead:
     @cached_property
     def _way(self) -> Way:
         path = self.path
-        return SCANNED if path.access == SCAN else ByQueues(self.store.queues, path.share, path.access)
+        return SCANNED if path.access == SCAN else ByQueues(self.store.queues, path.share, path.access, path.listed)
 
 
 def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) -> list[StoreRead]:

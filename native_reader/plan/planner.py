@@ -69,7 +69,8 @@ def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> Stor
         return replace(read, summarized=covered)
     # Use queues and index for the whole log, even if only a part of it is read.
     lookup = look_up_keys(store, predicate, planning, access, read.end)
-    path = AccessPath(why=BY_KEY) if lookup.is_sufficient else choose_access(store, lookup.predicate, access, read.end)
+    columns = None if planning.tiered else planning.returned  # the tier is asked for what the log does not have
+    path = AccessPath(why=BY_KEY) if lookup.is_sufficient else choose_access(store, lookup.predicate, access, read.end, columns)
     if read.start is not None:
         inside = tuple(segment for segment in store.segments if segment.base < read.end and read.start < segment.end)
         store = replace(store, segments=inside)

@@ -30,12 +30,14 @@ class Scanned:
 class ByQueues:
     """The records that consume queues name and, with AUTO, those that no queue claims. `queues`: their directories.
 
-    `share`, here and below: the approximate share of the bytes that will be read.
+    `share`, here and below: the approximate share of the bytes that will be read. `listed`: rows are made from entries that have
+    all that they need, without a look at the records.
     """
 
     queues: tuple[str, ...]
     share: float
     access: str = AUTO
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

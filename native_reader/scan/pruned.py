@@ -42,7 +42,9 @@ from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 
 
-class _QueuesRead(NarrowedRead):
+class QueuesRead(NarrowedRead):
+    """A read that needs the entries of queues."""
+
     def __init__(self, way: ByQueues, directories: Directories, *of_split: Any, **limits: Any) -> None:
         super().__init__(*of_split, **limits)
         self._way, self._directories = way, directories
@@ -57,7 +59,7 @@ class _QueuesRead(NarrowedRead):
         return Topics(f"{self._split.store}/config").of_batches() if mentions(self._predicate, "tags") else frozenset()
 
 
-class UnclaimedRead(_QueuesRead):
+class UnclaimedRead(QueuesRead):
     """Everything that no other queue claims."""
 
     def __init__(self, *of_split: Any, **limits: Any) -> None:
@@ -143,16 +145,20 @@ class UnclaimedRead(_QueuesRead):
         self._returned.append(offsets)
 
 
-class TrustedRead(_QueuesRead):
+class TrustedRead(QueuesRead):
     """Only what the wanted queues name."""
 
-    def _narrowed(self) -> Iterator[Piece]:
+    def _claims(self) -> list[QueueClaims]:
+        """The claims of the records to read."""
         split = self._split
         base = split.segment.base + self._frame
         topics = [topic for topic in self._directories.topics(self._way.queues) if may_want(self._predicate, topic, self._facts)]
         span = base + split.start, base + min(split.stop, split.end), split.segment.base + split.end
-        wanted, _ = claims_within(self._directories, topics, self._predicate, self._facts, span, with_batches=self._with_batches())
-        offsets, sizes, _ = tiles_of(wanted, [], base)
+        return claims_within(self._directories, topics, self._predicate, self._facts, span, with_batches=self._with_batches())[0]
+
+    def _narrowed(self) -> Iterator[Piece]:
+        base = self._split.segment.base + self._frame
+        offsets, sizes, _ = tiles_of(self._claims(), [], base)
         large = sizes > self._max_record_bytes
         if large.any() and not self._skip_damage:
             first = int(np.argmax(large))

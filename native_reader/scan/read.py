@@ -23,6 +23,7 @@ from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
 from native_reader.plan.beside import Sides
+from native_reader.plan.claims import is_listed
 from native_reader.plan.plan import EVERY_ROW, Wanted
 from native_reader.plan.split import Split
 from native_reader.plan.summarized import facts_of_segment, knows
@@ -42,6 +43,7 @@ from native_reader.records.damages import (
 )
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
+from native_reader.scan.listed import ListedRead, ListedTrustedRead, ListedUnclaimedRead, listed_rows
 from native_reader.scan.narrowed import FIRST_GROUP, NarrowedRead, SeenRead, SummaryRead
 from native_reader.scan.pruned import TrustedRead, UnclaimedRead
 from native_reader.scan.summary_rows import SummaryRows
@@ -164,6 +166,8 @@ class Reading:
                 batches = self._batches(rows) if len(rows) else ()
                 yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
             self._check_end()
+        if isinstance(self._walk, ListedRead):
+            yield from self._made_of(listed_rows(self._walk.listed, self._split, self._schema))
 
     def _walk_from(self, window: Window, begin: int, **limits: Any) -> ReadWalk | NarrowedRead:
         """The records, in the way of the split."""
@@ -171,7 +175,12 @@ class Reading:
         self._shared.has_begun = True
         match split.way:
             case ByQueues(access=access) as way:
-                read = TrustedRead if access == TRUST else UnclaimedRead
+                listed = way.listed and is_listed(self._projection.returned, self._wanted.rows)
+                read: type[TrustedRead | UnclaimedRead]
+                if access == TRUST:
+                    read = ListedTrustedRead if listed else TrustedRead
+                else:
+                    read = ListedUnclaimedRead if listed else UnclaimedRead
                 return read(way, self._shared.directories, window, split, begin, self._wanted.places, first=first, **limits)
             case SeenBefore() as way:
                 return SeenRead(way, window, split, begin, self._wanted.places, first=first, **limits)
@@ -194,7 +203,7 @@ class Reading:
         self._split = replace(self._split, way=replace(way, access=SUMMARY))
         return None
 
-    def _made_of(self, known: SummaryRows) -> Iterator[pa.RecordBatch]:
+    def _made_of(self, known: Iterable[tuple[int, pa.RecordBatch | None]]) -> Iterator[pa.RecordBatch]:
         for count, batch in known:
             if self._stopped:
                 return

@@ -38,6 +38,11 @@ class Entries:
     def __len__(self) -> int:
         return len(self.offsets)
 
+    @property
+    def bytes(self) -> int:
+        """The size of all records."""
+        return int(self.sizes.sum())
+
     def where(self, which: Mask) -> Entries:
         """Only these entries."""
         if which.all():
@@ -70,6 +75,10 @@ class Entries:
             if first < end:
                 yield self._taken(slice(first, end))
 
+    def pieces(self, most: int) -> Iterator[Entries]:
+        """The same in order, at most so many at once."""
+        return (self._taken(slice(first, first + most)) for first in range(0, len(self), most))
+
     def _taken(self, which: Mask | slice) -> Entries:
         return Entries(self.numbers[which], self.counts[which], self.offsets[which], self.sizes[which], self.codes[which], self.newest)
 
@@ -92,6 +101,10 @@ class StoredEntries(Entries):
         for column, values in zip(("numbers", "counts", "offsets", "sizes", "codes"), of_messages(self._units, self._first), strict=True):
             object.__setattr__(self, column, values)
         return object.__getattribute__(self, name)
+
+    @property
+    def bytes(self) -> int:
+        return int(self._units["size"].sum(dtype=np.int64))
 
     def place(self, which: int) -> tuple[int, int, int]:
         return self._first + which, int(self._units["offset"][which]), int(self._units["size"][which])

@@ -79,7 +79,6 @@ def test_no_call_is_made_twice(large: Bucket, question: str) -> None:
     kinds = large.link.kinds
     assert {kind: kinds[kind] for kind in most._fields if kinds[kind] > getattr(most, kind)} == {}
     assert overlapping(calls) == 0
-    print(question, dict(kinds), large.link.bytes)
 
 
 def overlapping(calls: list[Any]) -> int:
