@@ -9,6 +9,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, WRITTEN_SUMMARY, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.spoken import in_words, spoken
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.cli.summarize import complete, has_conditions
 from rmqstore.text import as_json
@@ -65,6 +66,8 @@ def _formats(context: click.Context, parameter: click.Parameter, incomplete: str
 @click.option("--text", "text_bodies", is_flag=True, help="Bodies as text in jsonl and csv.")
 @click.option("--for-resend", is_flag=True, help="JSON lines with what a producer needs to send the messages again: docs/resend.md.")
 def export(asked: Asked, output: str, *, for_resend: bool, **files: Any) -> int:
+    from native_reader.sentences import say
+
     if for_resend:
         asked, files = _for_resend(asked, files)
     with warnings() as warned:
@@ -72,8 +75,8 @@ def export(asked: Asked, output: str, *, for_resend: bool, **files: Any) -> int:
         if not has_conditions(asked):
             complete(asked, store)
         scan = store.messages(**asked.of_messages(verify_crc=True))
-        for each in scan.unread_tiers(spelled):
-            note(f"note: {each}")
+        for each in scan.unread_tiers(spelled, spoken()):
+            note(say("note", what=each))
         done = scan.export(output, **files, jobs=asked.jobs, progress=bar())
         clear()
     if asked.as_json:
@@ -87,25 +90,27 @@ def _for_resend(asked: Asked, files: dict[str, Any]) -> tuple[Asked, dict[str, A
     """The export with the columns that a producer needs. A message has several records, so the user must say which ones."""
     context = click.get_current_context()
     if "columns" in asked.options or files["text_bodies"] or files["to"] not in (_DEFAULT, "jsonl"):
-        raise click.UsageError("--for-resend sets --columns, and --to jsonl without --text. Omit these.", context)
+        raise click.UsageError(in_words("resend sets"), context)
     if not _SELECTING & asked.options.keys():
-        raise click.UsageError("--for-resend needs a selection, such as --topic or --where \"kind = 'dlq'\".", context)
+        raise click.UsageError(in_words("resend needs"), context)
     return replace(asked, options={**asked.options, "columns": RESEND_COLUMNS}), files | {"to": "jsonl"}
 
 
 def _is_without_key(asked: Asked) -> bool:
     """Whether a key or an id was asked for, of which nothing was exported. Says so."""
     if is_asked := bool({"keys", "msg_id"} & asked.options.keys()):
-        note("warning: nothing was exported: no message that matches has this key or id")
+        from native_reader.sentences import Said, say
+
+        note(say("warning", what=Said("none exported")))
     return is_asked
 
 
 def _print_result(done: Exported) -> None:
     """Print what was written and what is missing."""
-    from native_reader.text import counted, size_of
+    from native_reader.sentences import say
+    from native_reader.text import size_of
 
-    files = counted(len(done.files), "file")
-    note(f"{counted(done.rows, 'message')} in {files} of {size_of(done.bytes)} in {done.path}")
+    note(say("exported", messages=done.rows, files=len(done.files), size=size_of(done.bytes), folder=done.path))
     if done.is_damaged:
         count = len(done.report.damage) + len(done.missing)
-        note(f"warning: {counted(count, 'range')} of the log could not be read. All: {done.path}/_damage.jsonl")
+        note(say("warning", what=say("not exported", ranges=count, folder=done.path)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from rmqstore.cli.asked import spelled
 from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.spoken import spoken
 from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
@@ -38,18 +39,22 @@ class Read:
 
     def batches(self, scan: Scan, *, is_limited: bool = False) -> Generator[pa.RecordBatch]:
         """The rows of a scan. Damage counts towards the exit code also if you stop early. `is_limited`: you probably do."""
+        from native_reader.sentences import say
+
         jobs, progress = self.asked.jobs, bar()
-        for each in scan.unread_tiers(spelled):
-            note(f"note: {each}")
+        for each in scan.unread_tiers(spelled, spoken()):
+            note(say("note", what=each))
         for run in scan.runs(jobs, progress) if is_limited else [scan.run(jobs, progress)]:
             self._note_gaps(run)
             yield from self.of_run(run)
 
     def _note_gaps(self, run: Run) -> None:
+        from native_reader.sentences import say
+
         for lost in run.lost:
             if lost.is_gap:
-                where = f"offsets {lost.start:,} to {lost.stop:,} ({lost.stop - lost.start:,} bytes)"
-                note(f"warning: {lost.store}: no file contains {where}{lost.how_to_get_back and '. '}{lost.how_to_get_back}")
+                gap = say("gap of store", store=lost.store, start=lost.start, stop=lost.stop, bytes=lost.stop - lost.start)
+                note(say("warning", what=gap if lost.back is None else say("sentences", first=gap, second=lost.back)))
                 self.code = FOUND
 
     def of_run(self, run: Run) -> Generator[pa.RecordBatch]:
@@ -67,8 +72,9 @@ class Read:
             return
         self.code = FOUND
         size = sum(each.end - each.start for each in damage)
-        ranges = "1 damaged range" if len(damage) == 1 else f"{len(damage):,} damaged ranges"
-        note(f"warning: skipped {ranges} with {size:,} bytes. rmqstore tables STORE damage lists all damage")
+        from native_reader.sentences import say
+
+        note(say("warning", what=say("skipped ranges", ranges=len(damage), bytes=size)))
 
     def expect(self, rows: int) -> None:
         """Without rows, the exit code says so if the conditions have a name that the store does not have."""
