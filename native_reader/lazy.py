@@ -30,7 +30,7 @@ from native_reader.plan.ways import NOT_SEEN, TRUST, PlacesOfStores
 from native_reader.predicate.tree import EVERYTHING, Predicate, all_of
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
-from native_reader.sentences import say
+from native_reader.sentences import ENGLISH, say
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Selection, Table, TableExplanation, TableRequest
@@ -183,11 +183,12 @@ class Scan(Lazy):
         """
         return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
 
-    def unread_tiers(self, spell: Callable[[str], str] = str) -> list[str]:
+    def unread_tiers(self, spell: Callable[[str], str] = str, language: str = ENGLISH) -> list[str]:
         """List what tiered storage holds that may match, if the scan does not read it.
 
         Args:
             spell: How option names are written.
+            language: `en` or `zh`.
 
         Examples:
             >>> store.messages().unread_tiers()
@@ -196,7 +197,7 @@ class Scan(Lazy):
         tiers = [] if self._planning.tiered else [(each.uri, tier_of(each.uri, each.config)) for each in self._stores]
         wanted = [tier for uri, tier in tiers if tier is not None and tier_may_match(tier.topics, uri, self._predicate)]
         said = [say("tier can be read", what=about_tier(tier), option=option_name("tiered", True)) for tier in wanted]
-        return [spelled(each.text(), spell) for each in said]
+        return [spelled(each.text(language), spell) for each in said]
 
     def check_topics(self, advice: str = "") -> None:
         """Raise an OptionError for a topic that every row must have, if neither the queues nor the settings of a store have it.

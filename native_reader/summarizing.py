@@ -31,6 +31,7 @@ from native_reader.predicate.tree import EVERYTHING
 from native_reader.records.damages import Account
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.progress import Meter, Watch
+from native_reader.sentences import ENGLISH, Said, say
 from native_reader.storage.local import LocalPath
 from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
@@ -40,7 +41,7 @@ from native_reader.summary.part import FACTS, GROUPS, RECORDS, VERSION, End, Fac
 from native_reader.summary.part import KEYS as OF_KEYS
 from native_reader.summary.pieces import KEYS_AT_ONCE, ROWS_AT_ONCE, PieceSums
 from native_reader.summary.texts import HOSTS, TEXTS, TextCodes
-from native_reader.text import counted, size_of
+from native_reader.text import size_of
 from native_reader.verify.hashes import Texts, positive, words_of
 from native_reader.verify.marks import Marks, new_marker
 
@@ -74,16 +75,19 @@ class Summarized:
     bytes_read: int = 0
     bytes_written: int = 0
 
-    def lines(self) -> Iterator[str]:
-        """Say it in a few lines."""
-        files = f"{counted(len(self.written), 'part')} in files of {size_of(self.bytes_written)} in all"
-        yield f"written: {files}, from {size_of(self.bytes_read)} of the log"
+    def lines(self, language: str = ENGLISH) -> Iterator[str]:
+        """Say it in a few lines, in `en` or `zh`."""
+        return (each.text(language) for each in self.said())
+
+    def said(self) -> Iterator[Said]:
+        """The same, for other languages."""
+        yield say("parts written", parts=len(self.written), size=size_of(self.bytes_written), read=size_of(self.bytes_read))
         if self.kept:
-            yield f"kept: {counted(len(self.kept), 'part')}"
+            yield say("parts kept", parts=len(self.kept))
         if self.damaged:
-            yield f"not used: {counted(len(self.damaged), 'segment')} with damaged bytes, from {self.damaged[0]}"
+            yield say("parts of damaged", segments=len(self.damaged), first=self.damaged[0])
         if self.left_out:
-            yield f"left out: {counted(len(self.left_out), 'segment')}, from {self.left_out[0]}: not full yet, or packed"
+            yield say("parts left out", segments=len(self.left_out), first=self.left_out[0])
 
 
 def summarize(store: StoreFiles, path: LocalPath, progress: Watch = False, rate: int | None = None) -> Summarized:

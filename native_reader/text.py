@@ -9,6 +9,9 @@ from urllib.parse import unquote
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _LEAST_SHARE = 0.001
+_IN_CHINESE = {"byte": "字节", "bytes": "字节", "s": "秒", "days": "天"}
+_MEASURE = re.compile(rf"((?:< )?[\d.,]+) ({'|'.join(_IN_CHINESE)}|%)")
+_CLOCK = re.compile(r"(\d+):(\d\d) (min|h)")
 _LOCAL_URI = re.compile(r"(?<![\w+.-])file://(/[\w.~%/-]*)", re.ASCII)
 """The URI of a local file. `tar+file://` and the like have no path."""
 
@@ -64,6 +67,17 @@ def share_of(part: float, whole: float) -> str:
         return "0 %"
     share = part / whole
     return "< 0.1 %" if share < _LEAST_SHARE else f"{share:.1%}".replace("%", " %")
+
+
+def in_chinese(measure: str) -> str:
+    """A number with its unit, as this file writes it, in Chinese: `5 字节`, `3 分 05 秒`, `12.5%`. Any other text as it is."""
+    if (clock := _CLOCK.fullmatch(measure)) is not None:
+        whole, part, unit = clock.groups()
+        return f"{whole} 分 {part} 秒" if unit == "min" else f"{whole} 小时 {part} 分"
+    if (found := _MEASURE.fullmatch(measure)) is None:
+        return measure
+    number, unit = found.groups()
+    return f"{number}%" if unit == "%" else f"{number} {_IN_CHINESE[unit]}"
 
 
 def names_of(names: Sequence[str], most: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from native_reader.text import counted, duration_of, names_of, share_of, size_of
+from native_reader.text import counted, duration_of, in_chinese, names_of, share_of, size_of
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,17 @@ def test_durations() -> None:
 
 
 def test_shares() -> None:
+    texts = "1 byte", "12 s", "3:05 min", "2:07 h", "5.2 days", "< 0.1 %", "1.5 GiB", "3:05"
+    assert [in_chinese(each) for each in texts] == [
+        "1 字节",
+        "12 秒",
+        "3 分 05 秒",
+        "2 小时 07 分",
+        "5.2 天",
+        "< 0.1%",
+        "1.5 GiB",
+        "3:05",
+    ]
     assert [share_of(*pair) for pair in ((0, 5), (5, 0), (1, 10_000), (1, 3), (1, 1))] == ["0 %", "0 %", "< 0.1 %", "33.3 %", "100.0 %"]
 
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import NamedTuple, Self, TextIO
 
 from native_reader.errors import OptionError, shown
-from native_reader.sentences import ENGLISH, Said, say
+from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
 from native_reader.text import duration_of, size_of
 
 _EVERY = 0.2
@@ -135,8 +135,8 @@ class PartMeter:
 class Bar:
     """Draws progress as one line that is drawn again and again. `labels`: of reads that follow each other; `stays`: at the end too."""
 
-    def __init__(self, stream: TextIO, *labels: str, stays: bool = True) -> None:
-        self._stream, self._labels, self._stays = stream, list(labels or ("",)), stays
+    def __init__(self, stream: TextIO, *labels: str, stays: bool = True, language: str = ENGLISH) -> None:
+        self._stream, self._labels, self._stays, self._language = stream, list(labels or ("",)), stays, language
         self._last: Progress | None = None
         self._drawn = False
 
@@ -154,7 +154,7 @@ class Bar:
     def _show(self, progress: Progress) -> None:
         if self._drawn or progress.seconds >= _QUIET:
             self._drawn = True
-            self._stream.write(f"{_CLEAR}{line_of(self._labels[0], progress)}")
+            self._stream.write(f"{_CLEAR}{line_of(self._labels[0], progress, self._language)}")
             self._stream.flush()
 
     def close(self) -> None:
@@ -168,8 +168,8 @@ class Lines(Bar):
     """Writes one line a minute instead of a bar, for a log file. The minute goes on when the next read begins."""
 
     def __init__(self, stream: TextIO, *labels: str, language: str = ENGLISH, clock: Callable[[], float] = monotonic) -> None:
-        super().__init__(stream, *labels)
-        self._language, self._clock = language, clock
+        super().__init__(stream, *labels, language=language)
+        self._clock = clock
         self._written = clock()
 
     def _show(self, progress: Progress) -> None:
@@ -191,13 +191,16 @@ def said_of(label: str, progress: Progress) -> Said:
     return say("progress of", what=Said(f"now {label}"), progress=said) if label else said
 
 
-def line_of(label: str, progress: Progress) -> str:
+def line_of(label: str, progress: Progress, language: str = ENGLISH) -> str:
     """The text of a bar: share, bytes, rate, and the time left."""
     bar = f"[{'#' * int(progress.share * _WIDTH):<{_WIDTH}}]"
-    sizes = f"{size_of(progress.done)} of {size_of(progress.total)}"
-    rate = f", {size_of(int(progress.done / progress.seconds))}/s" if progress.done and progress.seconds else ""
-    left = f", {duration_of(progress.seconds_left)} left" if progress.seconds_left else ""
-    return f"{label}{' ' if label else ''}{bar} {progress.share:4.0%}  {sizes}{rate}{left}"
+    parts = [say("bar sizes", done=size_of(progress.done), total=size_of(progress.total))]
+    if progress.done and progress.seconds:
+        parts.append(verbatim(f"{size_of(int(progress.done / progress.seconds))}/s"))
+    if progress.seconds_left:
+        parts.append(say("bar left", left=duration_of(progress.seconds_left)))
+    name = f"{Said(f'now {label}').text(language)} " if label else ""
+    return f"{name}{bar} {progress.share:4.0%}  {joined('clauses', parts).text(language)}"
 
 
 def _watcher_of(progress: object) -> Callable[[Progress], object] | None:

@@ -15,6 +15,7 @@ from native_reader.sentences.refusals import REFUSALS
 from native_reader.sentences.repair import REPAIR
 from native_reader.sentences.rescue import RESCUE
 from native_reader.sentences.results import DISK, RESULTS
+from native_reader.sentences.screens import SCREENS
 from native_reader.sentences.start import START
 from native_reader.sentences.unread import UNREAD
 from native_reader.sentences.verify import DIFF, VERIFY
@@ -52,5 +53,6 @@ TABLES = (
     DISK,
     DIFF,
     UNREAD,
+    SCREENS,
 )
 BOOK: Mapping[str, tuple[str, str]] = {kind: pair for table in TABLES for kind, pair in table.items()}

@@ -11,8 +11,8 @@ CONFIRM = {
             "read:"
         ),
         (
-            "在新的存储上启动 broker 之前执行，只读取、不改动。`doctor` 统计的消息状态应与上面“新的存储中”一致，`verify` 应不报告错误。"
-            "`tables` 列出每个队列的位点，`lag` 列出各消费组的堆积量："
+            "用新 store 启动 broker 之前执行，只读取、不改动。`doctor` 统计的消息状态应与上面“新 store 中”一致，`verify` 应不报告"
+            "错误。`tables` 列出每个队列的位点，`lag` 列出各消费组的堆积量："
         ),
     ),
     "confirm broker": (
@@ -31,7 +31,7 @@ CONFIRM = {
     ),
     "confirm message": (
         "`queryMsgByOffset` prints a message that the new store has at that queue offset.",
-        "`queryMsgByOffset` 应打印新的存储中位于该队列位点的消息。",
+        "`queryMsgByOffset` 应打印新 store 中这个队列位点的消息。",
     ),
     "confirm rescue": (
         (
@@ -39,8 +39,8 @@ CONFIRM = {
             "gets, and `repair --dry-run` says what a new store for a broker would have:"
         ),
         (
-            "以下命令只读取存储。`verify` 再次列出问题，`lag` 统计各消费组未消费的消息及其中收不到的消息，"
-            "`repair --dry-run` 说明可供 broker 使用的新存储会有哪些消息："
+            "以下命令只读取 store。`verify` 再次列出问题，`lag` 统计各消费组未消费的消息，以及其中消费不到的消息，`repair "
+            "--dry-run` 说明可供 broker 使用的新 store 会有哪些消息："
         ),
     ),
     "confirm keys": (
@@ -53,8 +53,8 @@ CONFIRM = {
             "write the address of your name server and the name of the broker:"
         ),
         (
-            "如果该 broker 的从节点仍在运行，其中可能有丢失的消息。在 RocketMQ 的目录中执行；前两行改为实际的 NameServer 地址和 broker "
-            "名称："
+            "如果 broker 的从节点仍在运行，从节点上可能有丢失的消息。在 RocketMQ 的目录中执行；前两行改为实际的 NameServer 地址和"
+            " broker 名称："
         ),
     ),
 }

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 LAG = {
     "no offset matches": ("no consumer offset matches", "没有符合条件的消费位点"),
-    "no group offsets": ("the store has no consumer offsets", "此存储没有消费位点"),
+    "no group offsets": ("the store has no consumer offsets", "store 中没有消费位点"),
     "without lag": ("--all also shows {rows:,} {rows:row|rows} without a lag", "另有 {rows:,} 行没有堆积，用 --all 显示"),
     "lag in tier": (
         "note: {messages:,} {messages:message|messages} of the lag {messages:is|are} in tiered storage, which is not read",
-        "提示：堆积中有 {messages:,} 条消息只在分级存储中，未读取",
+        "提示：堆积中有 {messages:,} 条消息只在多级存储中，未读取",
     ),
     "lag unknown": (
         "note: the lag of {offsets:,} {offsets:offset|offsets} is not known: the queue has no files, or the position in it is not stored",
-        "提示：有 {offsets:,} 个消费位点的堆积量未知：队列没有文件，或没有保存该位点",
+        "提示：有 {offsets:,} 个消费位点的堆积量未知：队列没有文件，或消费位点没有保存",
     ),
     "offsets ahead": (
         "warning: {offsets:,} {offsets:offset|offsets} after the end of the queue: it lost entries, or was copied before the offsets",
@@ -24,11 +24,11 @@ LAG = {
     ),
     "lag untold": (
         "note: the states of what {offsets:,} {offsets:offset has|offsets have} not read are not known: a light queue, or one in no order",
-        "提示：有 {offsets:,} 个消费位点之后的消息状态未知：轻量队列，或位点顺序错乱的队列",
+        "提示：有 {offsets:,} 个消费位点之后的消息状态未知：属于轻量队列，或队列位点顺序错乱",
     ),
     "lag without trace": (
         "warning: {messages:,} {messages:message|messages} of the lag {messages:is|are} in no state: no record and no entry has the offset",
-        "警告：堆积中有 {messages:,} 条消息没有状态：没有记录和条目具有这些位点",
+        "警告：堆积中有 {messages:,} 条消息状态不明：没有这些位点的记录和条目",
     ),
     "states of store": ("{store}: {states}", "{store}：{states}"),
 }

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 LOST = {
     # The text to send: its heading
-    "letter of topic": ("Messages of topic {topic} that consumers cannot get", "topic {topic} 中消费者无法收到的消息"),
+    "letter of topic": ("Messages of topic {topic} that consumers cannot get", "topic {topic} 中消费不到的消息"),
     "letter of team": (
         "Messages that consumers cannot get, of {topics:,} {topics:topic|topics}. Owner: {team}",
-        "消费者无法收到的消息，涉及 {topics:,} 个 topic。负责人：{team}",
+        "消费不到的消息，涉及 {topics:,} 个 topic。负责人：{team}",
     ),
     "letter happened": (
         (
             "The files of a RocketMQ broker are damaged: {store}. They were compared with each other. This text says which messages "
             "consumers cannot get, as far as these files show it. All times are UTC. Ranges include both ends."
         ),
-        (
-            "一个 RocketMQ broker 的文件已损坏：{store}。这些文件已相互比对。本文列出据此可知消费者无法收到的消息。所有时间均为 UTC。"
-            "区间包含两端。"
-        ),
+        ("RocketMQ broker 的文件已损坏：{store}。这些文件已相互比对，以下列出从中能看出的消费不到的消息。所有时间均为 UTC，区间包含两端。"),
     ),
     # One topic
     "letter topic": ("Topic {topic}", "topic {topic}"),
@@ -38,34 +35,34 @@ LOST = {
     "letter more queues": ("{count:,} more queues are in the files", "另有 {count:,} 个队列，见文件"),
     "letter sizes": (
         "known of {messages:,} {messages:message|messages}: its place in the log, its size, and the hash of its tag",
-        "其中 {messages:,} 条消息已知：在日志中的位置、大小和 tag 的哈希值",
+        "其中 {messages:,} 条消息已知：在 commitlog 中的位置、大小和 tag 的哈希值",
     ),
     "letter keys": (
         "the index has hashes of keys, and times to the second, for {messages:,} {messages:message|messages}",
         "索引中有其中 {messages:,} 条消息的 key 哈希值，以及精确到秒的时间",
     ),
-    "letter tags": ("tags of this topic with these hashes: {tags}", "该 topic 中具有这些哈希值的 tag：{tags}"),
+    "letter tags": ("tags of this topic with these hashes: {tags}", "这个 topic 中哈希值相同的 tag：{tags}"),
     "letter tag": ("{tag} ({count:,} {count:time|times})", "{tag}（{count:,} 次）"),
     "letter tag hash": (
         "hash {hash} ({count:,} {count:time|times}), which no whole message of the topic has",
-        "哈希值 {hash}（{count:,} 次），该 topic 的完好消息中没有对应的 tag",
+        "哈希值 {hash}（{count:,} 次），这个 topic 的完好消息中没有对应的 tag",
     ),
     "letter or": ("{first} or {second}", "{first} 或 {second}"),
     "letter more tags": ("{count:,} more hashes of tags are in the files", "另有 {count:,} 个 tag 哈希值，见文件"),
     "letter group passed": (
         "group {group}, {state}: its offset has passed {passed:,} {passed:message|messages}",
-        "消费组 {group}，{state}：其位点已越过 {passed:,} 条消息",
+        "消费组 {group}，{state}：消费位点已越过 {passed:,} 条消息",
     ),
     "letter group left": (
         "group {group}, {state}: its offset has not passed {left:,} {left:message|messages}",
-        "消费组 {group}，{state}：其位点未越过 {left:,} 条消息",
+        "消费组 {group}，{state}：消费位点未越过 {left:,} 条消息",
     ),
     "letter group both": (
         "group {group}, {state}: its offset has passed {passed:,} {passed:message|messages}, and has not passed {left:,}",
-        "消费组 {group}，{state}：其位点已越过 {passed:,} 条消息，未越过 {left:,} 条",
+        "消费组 {group}，{state}：消费位点已越过 {passed:,} 条消息，未越过 {left:,} 条",
     ),
     "letter more groups": ("{count:,} more groups are in the files", "另有 {count:,} 个消费组，见文件"),
-    "letter no group": ("no group has an offset in these queues", "没有消费组在这些队列中有位点"),
+    "letter no group": ("no group has an offset in these queues", "这些队列中没有消费位点"),
     "letter files": (
         "each message or range: `{folder}`, `lost.csv` and `lost.jsonl`",
         "每条消息或每个区间：`{folder}` 中的 `lost.csv` 和 `lost.jsonl`",
@@ -75,7 +72,7 @@ LOST = {
     "letter unknown": ("What is not known", "未知的内容"),
     "letter unknown bodies": (
         "bodies, keys and properties of messages without a record: none of these files has them",
-        "没有记录的消息的消息体、key 和属性：这些文件中都没有",
+        "没有记录的消息，消息体、key 和属性：这些文件中都没有",
     ),
     "letter unknown keys": (
         "whether a certain key is among the lost ones: a hash is not a key, and other keys have the same hash",
@@ -87,7 +84,7 @@ LOST = {
     ),
     "letter unknown doubtful": (
         "which is right of a doubtful message: its record, or what contradicts it",
-        "存疑的消息哪一方正确：其记录，还是与之矛盾的内容",
+        "存疑的消息哪一方正确：是记录，还是与记录不符的内容",
     ),
     "letter unknown unread": ("what is in the parts that were not read", "未读取部分的内容"),
     "letter unknown elsewhere": (
@@ -99,7 +96,7 @@ LOST = {
     "letter step": ("{number}. {what}.", "{number}. {what}。"),
     "letter do compare": (
         "List what your producers sent to this topic between these times, from their database or their logs",
-        "从生产者的数据库或日志中，列出这段时间内发送到该 topic 的消息",
+        "从生产者的数据库或日志中，列出这段时间内发送到这个 topic 的消息",
     ),
     "letter do keys": (
         "Give the operators the keys of these orders in a file, one a line: `rmqstore lost STORE -o FOLDER --keys FILE` says which are "
@@ -108,37 +105,37 @@ LOST = {
     ),
     "letter do send": (
         "Send again what is missing, after the operators have looked on a slave and in a backup",
-        "待运维查过从节点和备份之后，重新发送缺失的消息",
+        "等运维查过从节点和备份之后，重新发送缺失的消息",
     ),
     "letter do twice": (
         "Expect messages twice: groups had read past some of the lost ones, and a message that is sent again is a new one",
-        "准备好处理重复消息：部分丢失的消息已被消费组消费过，而重新发送的是新消息",
+        "准备好处理重复消息：丢失的消息中有些已消费过，而重新发送的是新消息",
     ),
     "letter do doubtful": (
         "Look at each doubtful message with `rmqstore find STORE --offset TOPIC/QUEUE/OFFSET` before you trust it",
-        "在使用存疑的消息之前，先用 `rmqstore find STORE --offset TOPIC/QUEUE/OFFSET` 逐条查看",
+        "使用存疑的消息之前，先用 `rmqstore find STORE --offset TOPIC/QUEUE/OFFSET` 逐条查看",
     ),
     "letter do unreachable": (
         "Do not send unreachable messages again yet: they are whole, and the operators can bring them back with `rmqstore repair`",
-        "暂不要重新发送无法消费的消息：它们是完好的，运维可以用 `rmqstore repair` 恢复",
+        "暂不要重新发送消费不到的消息：这些消息完好，运维可以用 `rmqstore repair` 找回",
     ),
     "letter do unread": (
         "Wait for the operators to make the unread parts readable: what is in them is neither lost nor there until then",
-        "等待运维使未读取的部分可读：在此之前，其中的内容既不能算丢失，也不能算存在",
+        "等运维让未读取的部分可读：在此之前，那里的内容既不能算丢失，也不能算存在",
     ),
     # On the terminal
     "lost written": (
         "{topics:,} {topics:topic|topics} with messages that consumers cannot get: {folder}",
-        "{topics:,} 个 topic 有消费者无法收到的消息：{folder}",
+        "{topics:,} 个 topic 有消费不到的消息：{folder}",
     ),
-    "lost nothing written": ("no topic has messages that consumers cannot get: {folder}", "没有 topic 存在消费者无法收到的消息：{folder}"),
+    "lost nothing written": ("no topic has messages that consumers cannot get: {folder}", "未发现有消费不到的消息的 topic：{folder}"),
     "lost of topic": ("{topic}: {states}", "{topic}：{states}"),
     "lost more topics": ("{count:,} more topics are in {folder}/topics.csv", "另有 {count:,} 个 topic，见 {folder}/topics.csv"),
     "keys asked": ("Keys: {answers}. Each is in {folder}/keys.csv", "key：{answers}。逐条结果见 {folder}/keys.csv"),
     "keys lost": ("{count:,} in a lost message", "{count:,} 个在丢失的消息中"),
     "keys possibly lost": ("{count:,} possibly lost", "{count:,} 个可能丢失"),
     "keys doubtful": ("{count:,} doubtful", "{count:,} 个存疑"),
-    "keys unreachable": ("{count:,} whole, but no consumer gets {count:it|them}", "{count:,} 个完好，但消费者无法收到"),
+    "keys unreachable": ("{count:,} whole, but no consumer gets {count:it|them}", "{count:,} 个完好，但消费不到"),
     "keys whole": ("{count:,} whole", "{count:,} 个完好"),
     "keys waiting": (
         "{count:,} only in topics of the broker itself, as delayed or half messages",
@@ -147,11 +144,11 @@ LOST = {
     "keys not seen": ("{count:,} not seen", "{count:,} 个未发现"),
     "keys hashes": (
         "Possibly lost: the index has the hash of this key at a lost place. Other keys have the same hash",
-        "可能丢失：索引在丢失的位置记录了该 key 的哈希值。其他 key 也可能有相同的哈希值",
+        "可能丢失：索引中，丢失的位置上有这个 key 的哈希值。其他 key 也可能有相同的哈希值",
     ),
     "keys unseen": (
         "Not seen: no whole message has this key, and the index does not have its hash at a lost place. It was not sent here, has expired, "
         "or was lost without a trace",
-        "未发现：没有完好的消息带有该 key，索引在丢失的位置也没有它的哈希值。它可能没有发送到这里、已过期，或已丢失且没有留下痕迹",
+        "未发现：没有完好的消息带有这个 key，索引中丢失的位置上也没有这个哈希值。可能没有发送到这里、已过期，或已丢失且没有留下痕迹",
     ),
 }

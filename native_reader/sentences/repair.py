@@ -6,11 +6,11 @@ REPAIR = {
     # Results
     "repair": ("Repair", "修复报告"),
     "extract": ("Extract", "提取报告"),
-    "damaged store": ("The damaged store, which was only read: `{uri}`.", "损坏的存储（只读取，未改动）：`{uri}`。"),
-    "peer": ("The store of a DLedger peer, which was only read: `{uri}`.", "DLedger 节点的存储（只读取，未改动）：`{uri}`。"),
-    "store": ("The store, which was only read: `{uri}`.", "原存储（只读取，未改动）：`{uri}`。"),
+    "damaged store": ("The damaged store, which was only read: `{uri}`.", "损坏的 store（只读取，未改动）：`{uri}`。"),
+    "peer": ("The store of a DLedger peer, which was only read: `{uri}`.", "DLedger 节点的 store（只读取，未改动）：`{uri}`。"),
+    "store": ("The store, which was only read: `{uri}`.", "原 store（只读取，未改动）：`{uri}`。"),
     "page planned": ("This is the plan. Nothing was written.", "这是计划，没有写入任何内容。"),
-    "new store here": ("The new store is in the folder of this page.", "新的存储就在本页所在的目录中。"),
+    "new store here": ("The new store is in the folder of this page.", "新 store 就在本页所在的目录中。"),
     "result survived": ("Survived:", "保留："),
     "page survived": (
         "{messages:,} {messages:message|messages}, each with its place, its queue offset and its ids.",
@@ -20,7 +20,7 @@ REPAIR = {
     "result copied": ("Copied:", "已复制："),
     "page copied": (
         "{messages:,} {messages:message|messages}, each with its queue offset, tags, keys and unique id.",
-        "{messages:,} 条消息，每条的队列位点、tag、key 和唯一 ID 都不变。",
+        "{messages:,} 条消息，每条的队列位点、tag、key 和消息 ID（msgId）都不变。",
     ),
     "result different": ("Different:", "不同之处："),
     "different": (
@@ -29,36 +29,36 @@ REPAIR = {
             "another message. In committed transactions, the place of the half message is the old one; no consumer uses it."
         ),
         (
-            "每条消息在日志中的位置变了，broker 由位置生成的 ID（offsetMsgId）也随之改变：用旧 ID 查不到消息，或查到另一条消息。"
-            "已提交的事务消息中记录的半消息位置仍是旧的，消费者不使用它。"
+            "每条消息在 commitlog 中的位置变了，broker 由位置生成的 ID（offsetMsgId）也随之改变：用旧 ID 查不到消息，或查到另一条"
+            "消息。已提交的事务消息中，半事务消息的位置仍是旧的，消费者不使用这个位置。"
         ),
     ),
     "result ids": ("Message ids:", "消息 ID："),
     "new ids": (
         "`{file}` has the old and the new place of each message, and both offsetMsgIds. Unique ids are as before.",
-        "`{file}` 列出每条消息的新旧位置和新旧 offsetMsgId。唯一 ID 不变。",
+        "`{file}` 列出每条消息的新旧位置和新旧 offsetMsgId。消息 ID（msgId）不变。",
     ),
-    "result peer damaged": ("Damaged in the DLedger log:", "DLedger 日志中的损坏："),
+    "result peer damaged": ("Damaged in the DLedger log:", "DLedger commitlog 中的损坏："),
     "peer damaged": (
         (
             "{ranges:,} {ranges:range|ranges}, {size}; the first in `{file}` at offset {offset:,}. Another peer may have these entries: "
             "compare them with `rmqstore diff` before you use this store. All other offsets on this page are of the new log."
         ),
         (
-            "{ranges:,} 处，共 {size}；第一处在 `{file}` 的偏移量 {offset:,} 处。其他节点可能有这些条目："
-            "使用本存储之前，请用 `rmqstore diff` 比较各节点。"
-            "本页的其他偏移量都是新日志中的。"
+            "{ranges:,} 处，共 {size}；第一处在 `{file}` 的偏移量 {offset:,} 处。其他节点可能有这些条目：使用本 store 之前，请用 "
+            "`rmqstore diff` 比较各节点。本页其他偏移量都指新 commitlog。"
         ),
     ),
-    "result topics account": ("In the store, of these topics:", "原存储中，这些 topic："),
-    "result old account": ("In the damaged store:", "损坏的存储中："),
-    "result from": ("From another store:", "取自其他存储："),
+    "result topics account": ("In the store, of these topics:", "原 store 中，这些 topic："),
+    "result old account": ("In the damaged store:", "损坏的 store 中："),
+    "result from": ("From another store:", "取自其他 store："),
     "from": (
         (
             "{messages:,} {messages:message|messages} in {ranges:,} {ranges:range|ranges} of the log, {size}: `{store}` has the same log "
             "there, as records beside each range show, which are equal byte by byte."
         ),
-        "{messages:,} 条消息，在日志的 {ranges:,} 个区段中，共 {size}：`{store}` 在那里是同一份日志，每个区段旁边的记录逐字节相同。",
+        "{messages:,} 条消息，在 commitlog 的 {ranges:,} 个区段中，共 {size}：`{store}` 在那里是同一份 commitlog，每个区段旁"
+        "边的记录逐字节相同。",
     ),
     "from tier": (
         "{messages:,} {messages:message|messages} of tiered storage, `{store}`, each at its queue offset.",
@@ -71,8 +71,9 @@ REPAIR = {
             "equal in both stores, byte by byte but for its place. Each message gets its place in this log."
         ),
         (
-            "{messages:,} 条消息：`{store}` 的日志中它们在别处，但队列位点相同，大小和 tag 的哈希与此处的队列条目一致。"
-            "同一队列中其后的某条记录（在队列末尾则为其前一条）除位置外在两个存储中逐字节相同。每条消息都放回本日志中的原位。"
+            "{messages:,} 条消息：在 `{store}` 的 commitlog 中位置不同，但队列位点相同，大小和 tag 的哈希值与这里的队列条目一致。"
+            "同一队列中后面的某条记录（在队列末尾时为前一条），除位置外，在两个 store 中逐字节相同。每条消息都放回这份 commitlog "
+            "中的原位。"
         ),
     ),
     "from keys": (
@@ -82,30 +83,30 @@ REPAIR = {
             "queue entry has their size and the hash of their tag. Each gets the place, queue and queue offset that it had here."
         ),
         (
-            "{messages:,} 条消息：在 `{store}` 中它们的队列或队列位点不同。此处的索引在这些位置上恰好有它们的消息 ID（msgId）"
-            "和全部 key 的哈希，存储时间相差不超过十分钟；队列条目与它们的大小和 tag 的哈希一致。每条消息都放回原来的位置、队列和队列位点。"
+            "{messages:,} 条消息：在 `{store}` 中的队列或队列位点不同。这里的索引在这些位置上恰好有消息 ID（msgId）"
+            "和全部 key 的哈希值，存储时间相差不超过十分钟；队列条目中的大小和 tag 的哈希值一致。每条消息都放回原来的位置、队列和队列位点。"
         ),
     ),
     "by unique key": ("same unique key", "消息 ID（msgId）相同"),
-    "result links": ("Shared with the damaged store:", "与损坏的存储共享："),
+    "result links": ("Shared with the damaged store:", "与损坏的 store 共享："),
     "links": (
         "{segments:,} {segments:segment|segments} and full queue files are hard links: a change to such a file changes both stores.",
-        "{segments:,} 个 commitlog 文件和写满的队列文件是硬链接：改动其中任何一个，两个存储都会改变。",
+        "{segments:,} 个 commitlog 文件和写满的队列文件是硬链接：改动其中任何一个，两个 store 都会改变。",
     ),
-    "in the same log": ("the same log", "同一份日志"),
+    "in the same log": ("the same log", "同一份 commitlog"),
     "in the tier": ("tiered storage", "多级存储"),
-    "in another log": ("another log", "另一份日志"),
+    "in another log": ("another log", "另一份 commitlog"),
     "column source": ("found in", "来源"),
     "nothing from": (
         (
             "nothing: `{store}` has no whole record where this store lacks one, or no equal record beside it. `rmqstore diff` shows what "
             "both have."
         ),
-        "没有：在本存储缺失的位置，`{store}` 也没有完整的记录，或旁边没有相同的记录。`rmqstore diff` 显示两者各有什么。",
+        "没有：在本 store 缺失的位置，`{store}` 也没有完整的记录，或旁边没有相同的记录。`rmqstore diff` 显示两者各有什么。",
     ),
     "nothing from parted": (
         "nothing: `{store}` has another log there. Its records beside what is lost are not equal. `rmqstore diff` shows where they part.",
-        "没有：`{store}` 在那里是另一份日志，缺失处旁边的记录不相同。`rmqstore diff` 显示两者从哪里分开。",
+        "没有：`{store}` 在那里是另一份 commitlog，缺失处旁边的记录不相同。`rmqstore diff` 显示两者从哪里分开。",
     ),
     "from peer": (
         (
@@ -113,20 +114,20 @@ REPAIR = {
             "same log there, by the terms of entries that both have (Raft's rule)."
         ),
         (
-            "{messages:,} 条消息，在 DLedger 日志的 {ranges:,} 个区段中，共 {size}：根据两者都有的条目的 term，`{store}` 在那里是同一份日志"
-            "（Raft 的规则）。"
+            "{messages:,} 条消息，在 DLedger commitlog 的 {ranges:,} 个区段中，共 {size}：根据两者都有的条目的 term，`{store}` 在"
+            "那里是同一份 commitlog（Raft 的规则）。"
         ),
     ),
     "nothing from peer": (
         "nothing: `{store}` has no whole entry where this peer lacks one, or no entry that both have shows that it is of this group.",
-        "没有：在本节点缺失的位置，`{store}` 也没有完整的条目，或没有相同的条目表明它属于此组。",
+        "没有：在本节点缺失的位置，`{store}` 也没有完整的条目，或没有相同的条目表明两者属于同一组。",
     ),
     "nothing from parted peer": (
         (
             "nothing: `{store}` has another log there, by the terms of its entries, or is of another group. `rmqstore diff` shows where "
             "they part."
         ),
-        "没有：根据条目的 term，`{store}` 在那里是另一份日志，或属于另一个组。`rmqstore diff` 显示两者从哪里分开。",
+        "没有：根据条目的 term，`{store}` 在那里是另一份 commitlog，或属于另一个组。`rmqstore diff` 显示两者从哪里分开。",
     ),
     "result differing": ("Differing entries:", "不同的条目："),
     "differing": (
@@ -135,43 +136,43 @@ REPAIR = {
             "{index:,}. One of the two was changed on its disk. Those of this peer are kept: look at both."
         ),
         (
-            "{count:,} 个条目在 `{store}` 中字节不同，尽管序号和 term 相同；第一个是条目 {index:,}。两者之一在磁盘上被改动过。"
-            "这里保留本节点的：请检查两者。"
+            "{count:,} 个条目在 `{store}` 中字节不同，尽管序号和 term 相同；第一个是条目 {index:,}。其中一个在磁盘上被改动过。这"
+            "里保留本节点的条目：请检查两者。"
         ),
     ),
     "folder for teams": (
         "For the owners of topics: the folder `lost` has a file for each topic, with what is known of each message, and a text to send.",
         "给各 topic 的负责人：目录 `lost` 中每个 topic 都有一个文件，说明每条消息的已知信息，并附有可发送的说明。",
     ),
-    "result together": ("With the other stores:", "加上其他存储："),
-    "title from": ("Messages from other stores", "取自其他存储的消息"),
-    "column store": ("store", "存储"),
+    "result together": ("With the other stores:", "加上其他 store："),
+    "title from": ("Messages from other stores", "取自其他 store 的消息"),
+    "column store": ("store", "store"),
     "column first slot": ("first queue offset", "起始队列位点"),
     "column last slot": ("last queue offset", "结束队列位点"),
-    "result new account": ("In the new store:", "新的存储中："),
-    "result filled account": ("In the new store, placeholders included:", "新的存储中（含占位消息）："),
+    "result new account": ("In the new store:", "新 store 中："),
+    "result filled account": ("In the new store, placeholders included:", "新 store 中（含占位消息）："),
     "result placeholders": ("Placeholders:", "占位消息："),
     "placeholders": (
         "{messages:,}. Each is in the place of a message that the new store does not have, so that all others keep their offsets.",
-        "{messages:,} 条。每条都在新存储中没有的消息的位置上，因此其他消息的位点不变。",
+        "{messages:,} 条。每条都在新 store 中没有的消息的位置上，因此其他消息的位点不变。",
     ),
     "result database": ("Queues in RocksDB:", "RocksDB 中的队列："),
     "database copied": (
         "{name} is copied. Its entries lead to all messages and placeholders.",
-        "{name} 已复制，其条目指向所有消息和占位消息。",
+        "{name} 已复制，条目指向所有消息和占位消息。",
     ),
     "database added": (
         "{name} is copied, but lacks entries. The new store has the file abort: a broker then starts as after a crash, and puts the "
         "messages of the last {segments:,} segments into the queues again. Leave this file there before the first start.",
-        "{name} 已复制，但缺少条目。新存储中有文件 abort：broker 会像崩溃后那样启动，并把最后 {segments:,} 个 commitlog 文件中的消息"
-        "重新放入队列。首次启动前请保留此文件。",
+        "{name} 已复制，但缺少条目。新 store 中有文件 abort：broker 启动时会按异常退出处理，并把最后 {segments:,} 个 "
+        "commitlog 文件中的消息重新放入队列。首次启动前请保留 abort 文件。",
     ),
     "database left out": (
         "{name} is not in the new store: it is damaged, missing, or differs from the log. The new store has the file abort: a broker "
         "then starts as after a crash, and makes all queues again. Leave this file there before the first start. Until then, no queue "
         "leads to a message.",
-        "{name} 不在新存储中：它已损坏、缺失或与 commitlog 不符。新存储中有文件 abort：broker 会像崩溃后那样启动，并重新生成所有队列。"
-        "首次启动前请保留此文件；在此之前没有队列指向消息。",
+        "{name} 不在新 store 中：已损坏、缺失，或与 commitlog 不符。新 store 中有文件 abort：broker 启动时会按异常退出处理，"
+        "并重新生成所有队列。首次启动前请保留 abort 文件；在此之前没有队列指向消息。",
     ),
     "many to recover": (
         "A broker 5.5.0 makes queues again only from the last {usual} segments, and these are {segments:,}: set "
@@ -182,7 +183,7 @@ REPAIR = {
     "second database left out": (
         "{name} is not in the new store: it has other entries than the files of queues, which a broker serves from. A broker with "
         "rocksdbCQDoubleWriteEnable begins a new one.",
-        "{name} 不在新存储中：它的条目与队列文件不同，broker 使用的是队列文件。启用 rocksdbCQDoubleWriteEnable 的 broker 会新建一个。",
+        "{name} 不在新 store 中：条目与队列文件不同，broker 使用的是队列文件。启用 rocksdbCQDoubleWriteEnable 的 broker 会新建一个。",
     ),
     "result doubtful": ("Doubtful:", "存疑："),
     "doubtful kept": (
@@ -190,7 +191,7 @@ REPAIR = {
             "some messages are kept as on the disk, with their queue entries, although something contradicts them. Consumers may not get "
             "them, or get them with a wrong tag or key."
         ),
-        "有些消息与其他内容矛盾，仍连同其队列条目按磁盘上的内容保留。消费者可能收不到它们，或收到错误的 tag 或 key。",
+        "有些消息存疑（与其他内容不符），仍按磁盘上的内容保留，队列条目也保留。消费者可能收不到这些消息，或收到错误的 tag 或 key。",
     ),
     "doubtful left": (
         (
@@ -198,8 +199,8 @@ REPAIR = {
             "read, and `--keep-doubtful` keeps those whose tags or keys are in doubt."
         ),
         (
-            "有些消息因与存储中的其他内容矛盾而未保留。`rmqstore rescue` 会保存其中可读的消息，"
-            "`--keep-doubtful` 会保留 tag 或 key 存疑的消息。"
+            "有些消息存疑（与 store 中的其他内容不符），未保留。`rmqstore rescue` 会保存其中可读的消息，`--keep-doubtful` 会保留 "
+            "tag 或 key 存疑的消息。"
         ),
     ),
     "result tier": ("Tiered storage:", "多级存储："),
@@ -210,8 +211,9 @@ REPAIR = {
             "broker and its cluster: without them a broker does not serve what only the tier has."
         ),
         (
-            "原样保留（`--tier keep`）：文件在新存储的目录 `{folder}` 中，元数据在 `config` 中。请让 `tieredStoreFilePath` 指向该目录，"
-            "并保留其他 `messageStorePlugIn` 和 `tiered…` 设置以及 broker 和集群的名称：否则 broker 无法提供仅存在于多级存储中的消息。"
+            "原样保留（`--tier keep`）：文件在新 store 的目录 `{folder}` 中，元数据在 `config` 中。请让 `tieredStoreFilePath` 指"
+            "向这个目录，并保留其他 `messageStorePlugIn` 和 `tiered…` 配置，以及 broker 和集群的名称：否则只在多级存储中的消息消"
+            "费不到。"
         ),
     ),
     "tier left": (
@@ -221,8 +223,8 @@ REPAIR = {
             "brokers must not use it."
         ),
         (
-            "留在原处（`--tier leave`）：`{where}`，元数据在 `config` 中。请保留其文件以及 `messageStorePlugIn` 和 `tiered…` 设置："
-            "否则 broker 无法提供仅存在于多级存储中的消息。两个 broker 不能同时使用它。"
+            "留在原处（`--tier leave`）：`{where}`，元数据在 `config` 中。请保留文件，以及 `messageStorePlugIn` 和 `tiered…` 配置"
+            "：否则只在多级存储中的消息消费不到。两个 broker 不能同时使用多级存储。"
         ),
     ),
     "tier in log": (
@@ -234,9 +236,9 @@ REPAIR = {
             "empty folder as `tieredStoreFilePath`. The old tier is as it was: `{where}`."
         ),
         (
-            "commitlog 中没有的消息已写入新的 commitlog（`--tier log`），位于其第一条消息之前，这些文件的时间为本次修复的时间。"
-            "新存储没有多级存储的元数据。启动时请去掉 `messageStorePlugIn` 和 `tiered…` 设置，或用新的空目录作为 `tieredStoreFilePath`。"
-            "旧的多级存储未改动：`{where}`。"
+            "commitlog 中没有的消息已写入新的 commitlog（`--tier log`），位于原来的第一条消息之前，所在文件的时间为本次修复的时间"
+            "。新 store 没有多级存储的元数据。启动时请去掉 `messageStorePlugIn` 和 `tiered…` 配置，或用新的空目录作为 "
+            "`tieredStoreFilePath`。旧的多级存储未改动：`{where}`。"
         ),
     ),
     "tier expires": (
@@ -246,8 +248,8 @@ REPAIR = {
             "hour after its start: set it higher first if consumers still need their messages."
         ),
         (
-            "broker 会删除多级存储中早于 `tieredStoreFileReservedTime`（默认 72 小时）的文件，首次在启动一小时之后："
-            "如果消费者还需要这些消息，请先调大该值。"
+            "broker 会删除多级存储中早于 `tieredStoreFileReservedTime`（默认 72 小时）的文件，第一次在启动一小时之后：消费者还需"
+            "要这些消息时，请先调大这个值。"
         ),
     ),
     "tier not extracted": (
@@ -256,13 +258,13 @@ REPAIR = {
             "the settings `messageStorePlugIn` and `tiered…`."
         ),
         (
-            "其中的消息不在新存储中，可用 `rmqstore export STORE --option tiered=true` 保存。启动新存储时，"
-            "请去掉 `messageStorePlugIn` 和 `tiered…` 设置。"
+            "其中的消息不在新 store 中，可用 `rmqstore export STORE --option tiered=true` 保存。启动新 store 时，请去掉 "
+            "`messageStorePlugIn` 和 `tiered…` 配置。"
         ),
     ),
     "title doubtful": ("Doubtful messages", "存疑的消息"),
     "column slot": ("queue offset", "队列位点"),
-    "column contradiction": ("what contradicts it", "与其矛盾的内容"),
+    "column contradiction": ("what contradicts it", "与什么不符"),
     "column result": ("result", "处理"),
     "kept": ("kept", "保留"),
     "left": ("left out", "未保留"),
@@ -273,7 +275,7 @@ REPAIR = {
         "its properties are not UTF-8: text in another encoding, or damaged",
         "消息属性不是 UTF-8：可能是其他编码的文本，也可能已损坏",
     ),
-    "why keys": ("the index has keys for it that it does not have", "索引中有指向它的 key，而它没有这些 key"),
+    "why keys": ("the index has keys for it that it does not have", "索引中有指向这条消息的 key，而消息中没有"),
     "why tag": ("its queue entry has the hash of another tag", "队列条目中是另一个 tag 的哈希值"),
     "why zeros": ("its properties contain zeros", "消息属性中有零字节"),
     "why place": (
@@ -282,7 +284,7 @@ REPAIR = {
     ),
     "why transaction": (
         "it is marked as an open or rolled back transaction, and is in an ordinary queue",
-        "标记为未提交或已回滚的事务消息，但它在普通队列中",
+        "标记为未提交或已回滚的事务消息，却在普通队列中",
     ),
     "result fields": ("With a corrected field:", "已改正一个字段："),
     "page fields": (
@@ -290,31 +292,28 @@ REPAIR = {
             "{messages:,} {messages:message|messages} with a wrong topic, queue id, queue offset or transaction flag: queue entries, or "
             "the messages before and after it in its queue, show the right one. At offset {offsets}."
         ),
-        (
-            "{messages:,} 条消息的 topic、队列 id、队列位点或事务标志有误：队列条目或其队列中前后的消息表明了正确的值。"
-            "所在偏移量：{offsets}。"
-        ),
+        ("{messages:,} 条消息的 topic、队列 id、队列位点或事务标志有误：从队列条目或队列中前后的消息可知正确的值。所在偏移量：{offsets}。"),
     ),
-    "result corrected": ("With another checksum:", "校验和已改写："),
+    "result corrected": ("With another checksum:", "CRC 已改写："),
     "page corrected": (
         "{messages:,} {messages:message|messages}, kept. Consumers get a body that is not what was sent. At offset {offsets}.",
         "{messages:,} 条消息，已保留。消费者收到的消息体与发送时不同。所在偏移量：{offsets}。",
     ),
     "result filled": ("Filled:", "填补："),
-    "filled": ("{size} of the log.", "日志中的 {size}。"),
+    "filled": ("{size} of the log.", "commitlog 中的 {size}。"),
     "filled and made": (
         "{size} of the log, {segments:,} {segments:segment|segments} made or completed.",
-        "日志中的 {size}，其中重建或补全了 {segments:,} 个段文件。",
+        "commitlog 中的 {size}，其中重建或补全了 {segments:,} 个 commitlog 文件。",
     ),
-    "result left out": ("Left out:", "未恢复："),
+    "result left out": ("Left out:", "未保留："),
     "left out": (
         "messages whose topic or queue was deleted. They are in the log, and in no queue: {topics}.",
-        "topic 或队列已被删除的消息。它们在日志中，但不在任何队列中：{topics}。",
+        "topic 或队列已删除的消息，在 commitlog 中，但不在任何队列中：{topics}。",
     ),
     "result remade": ("Queues made again:", "重建的队列："),
     "remade": (
         "the files of their queues are missing, and `topics.json` has these topics. Messages made from the log: {topics}.",
-        "这些 topic 的队列文件缺失，但 `topics.json` 中有这些 topic。由日志重建的消息数：{topics}。",
+        "这些 topic 的队列文件缺失，但 `topics.json` 中有这些 topic。由 commitlog 重建的消息数：{topics}。",
     ),
     "result queue files": ("Queue files:", "队列文件："),
     "queue files": (
@@ -322,9 +321,12 @@ REPAIR = {
             "not copied as they are, because they lack entries for messages of the log, or name other records in their place: they are "
             "of another queue, or damaged. Entries made again from the log: {files}."
         ),
-        ("以下文件没有原样复制：它们缺少日志中消息的条目，或其位置上指向其他记录，即属于另一个队列或已损坏。由日志重建的条目数：{files}。"),
+        (
+            "以下文件没有原样复制：缺少 commitlog 中消息的条目，或条目指向其他记录，即属于另一个队列或已损坏。由 commitlog 重建的"
+            "条目数：{files}。"
+        ),
     ),
-    "the new store": ("the new store", "新的存储"),
+    "the new store": ("the new store", "新 store"),
     "result before": ("Before the log:", "commitlog 之前："),
     "removed before": (
         (
@@ -333,8 +335,8 @@ REPAIR = {
             "keeps files for fewer hours, name its configuration."
         ),
         (
-            "队列所指的 {messages:,} 条消息位于偏移量 {begin:,} 之前的 commitlog 文件中：已丢失。这些文件缺失，而按 {hours:,} 小时"
-            "（fileReservedTime）它们尚未过期。请找回这些文件，再次修复。如果 broker 的保留时间更短，请指定其配置。"
+            "队列所指的 {messages:,} 条消息位于偏移量 {begin:,} 之前的 commitlog 文件中：已丢失。这些文件缺失，而按 {hours:,} 小"
+            "时（fileReservedTime）计算尚未过期。请找回这些文件，再次修复。如果 broker 的保留时间更短，请指定 broker 的配置。"
         ),
     ),
     "expired before": (
@@ -356,7 +358,7 @@ REPAIR = {
     "result renamed": ("Wrong name:", "文件名错误："),
     "renamed": (
         "segment `{name}` is `{right}`: each of its records says so. It has that name in the new store.",
-        "commitlog 文件 `{name}` 实为 `{right}`：其中每条记录都如此说明。在新的存储中它使用该文件名。",
+        "commitlog 文件 `{name}` 应为 `{right}`：文件中的每条记录都属于那里。新 store 中已改用正确的文件名。",
     ),
     "result checkpoint": ("Checkpoint:", "checkpoint 文件："),
     "checkpoint later than log": (
@@ -365,12 +367,12 @@ REPAIR = {
             "are lost, or it is "
             "of another log."
         ),
-        "它比最后一条消息晚 {milliseconds:,} 毫秒，已重新生成。要么其后的消息已丢失，要么它不属于此 commitlog。",
+        "比最后一条消息晚 {milliseconds:,} 毫秒，已重新生成。要么后面的消息已丢失，要么 checkpoint 属于另一份 commitlog。",
     ),
     "result flaws": ("Made again:", "重新生成："),
     "flaws": (
         "index and checkpoint, because the check of the damaged store found: {codes}.",
-        "索引和 checkpoint，因为检查损坏的存储时发现：{codes}。",
+        "索引和 checkpoint，因为检查损坏的 store 时发现：{codes}。",
     ),
     "result settings": ("Settings:", "配置："),
     "settings older": (
@@ -384,8 +386,8 @@ REPAIR = {
             "from a backup."
         ),
         (
-            "`{file}` 及其备份缺失或已损坏，已由队列生成：每个 topic 可读可写，队列数与这里的相同。恢复客户端连接之前，"
-            "请检查类型、权限和队列数，或用备份恢复该文件。"
+            "`{file}` 和备份缺失或已损坏，已根据消费队列生成：每个 topic 可读可写，队列数与这里相同。放行客户端之前，请检查类型、"
+            "权限和队列数，或用备份恢复这个文件。"
         ),
     ),
     "settings other": (
@@ -396,21 +398,21 @@ REPAIR = {
             "clients, or restore it from a backup."
         ),
         (
-            "`{file}` 中没有此存储的任何 topic：它是空的，或属于另一个 broker。已根据消费队列重新生成：每个 topic 可读可写，"
-            "队列数与此处相同。在重新连接客户端之前请检查类型、权限和队列数，或用备份恢复。"
+            "`{file}` 中没有这个 store 的任何 topic：文件为空，或属于另一个 broker。已根据消费队列重新生成：每个 topic 可读可写，"
+            "队列数与这里相同。放行客户端之前，请检查类型、权限和队列数，或用备份恢复这个文件。"
         ),
     ),
     "settings left out": (
         "`{file}` and its backup are damaged, and are not in the new store: a broker would not start. Restore them from a backup",
-        "`{file}` 及其备份已损坏，未放入新的存储，否则 broker 无法启动。请用备份恢复",
+        "`{file}` 和备份都已损坏，未放入新 store，否则 broker 起不来。请用备份恢复",
     ),
     "settings lost": (
         "`{file}` is damaged and has no backup. It is not in the new store. Restore it from a backup",
-        "`{file}` 已损坏且没有备份，未放入新的存储。请用备份恢复",
+        "`{file}` 已损坏且没有备份，未放入新 store。请用备份恢复",
     ),
     "settings missing": (
         "`{file}` and its backup are missing, although other files show that the broker had it. Restore it from a backup",
-        "`{file}` 及其备份缺失，而其他文件表明 broker 曾有该文件。请用备份恢复",
+        "`{file}` 和备份都缺失，而从其他文件看，broker 曾有这个文件。请用备份恢复",
     ),
     "result passed": ("Group after the end:", "超出末尾的消费组："),
     "passed": (
@@ -419,8 +421,8 @@ REPAIR = {
             "the messages between. Either they are lost, or the offset is wrong."
         ),
         (
-            "某个消费组在 {topic} 的队列 {queue} 中的位点是 {committed:,}，而该队列的末尾是 {end:,}。损坏的字节容不下其间的消息："
-            "要么它们已丢失，要么该位点有误。"
+            "topic {topic} 队列 {queue}：有消费组的消费位点是 {committed:,}，而队列末尾是 {end:,}。损坏的字节容不下中间的消息：要"
+            "么消息已丢失，要么消费位点有误。"
         ),
     ),
     "topic with count": ("{topic} {count:,}", "{topic} {count:,}"),
@@ -433,7 +435,7 @@ REPAIR = {
         ),
         (
             "没有留下能说明文件大小的消费队列，因此每个文件为 {size:,} 字节，与默认的 broker 相同（mappedFileSizeConsumeQueue）。"
-            "如果你的 broker 使用其他大小，它无法在其上启动：请指定其配置，再次修复。"
+            "broker 使用其他大小时起不来：请指定 broker 的配置，再次修复。"
         ),
     ),
     "result keys": ("Keys:", "Key："),
@@ -442,7 +444,7 @@ REPAIR = {
             "no index is made, because no file tells its size. Old messages are then not found by key. To get one, name the "
             "broker's configuration file when you repair."
         ),
-        "没有生成索引，因为没有文件说明索引文件的大小，因此无法按 key 查到旧消息。如需索引，修复时请指定 broker 的配置文件。",
+        "没有文件能说明索引文件的大小，未生成索引：按 key 查不到旧消息。如需索引，修复时请指定 broker 的配置文件。",
     ),
     "result needs": ("Needs:", "需要："),
     "work": (
@@ -452,32 +454,32 @@ REPAIR = {
     "result room": ("Room:", "空间："),
     "room": (
         "{room} on the disk of the new store, which has {free} free.",
-        "新的存储所在磁盘上需要 {room}，该磁盘剩余 {free}。",
+        "新 store 所在磁盘上需要 {room}，剩余 {free}。",
     ),
     "result time": ("Time:", "时间："),
     "time of reading": (
         "{time} if all of that is read at {rate} a second, as the plan read the log. Reads beside each other take less. "
         "How fast the disk "
         "writes was not measured",
-        "如果全部按制定计划时读取日志的速度（每秒 {rate}）读取，需要 {time}；并行读取时更短。没有测量磁盘的写入速度",
+        "如果全部按制定计划时读取 commitlog 的速度（每秒 {rate}）读取，需要 {time}；并行读取时更短。没有测量磁盘的写入速度",
     ),
     "result with links": ("With `--link`:", "使用 `--link`："),
     "with links": (
         "{room} of room. Segments and full queue files that nothing changes are then shared with the damaged store.",
-        "需要 {room}。不改动的 commitlog 文件和写满的队列文件与损坏的存储共享。",
+        "需要 {room}。不改动的 commitlog 文件和写满的队列文件与损坏的 store 共享。",
     ),
     "result with shared blocks": ("With reflinks:", "使用 reflink："),
     "sharing": (
         "{room} of room: this file system has them, and a copy takes no room until one of both is written to.",
-        "需要 {room}：该文件系统支持 reflink，副本在任何一方被写入之前不占空间。",
+        "需要 {room}：文件系统支持 reflink，任何一方改写之前，拷贝不占空间。",
     ),
     "not sharing": (
         "{room} of room, on a file system that has them: Btrfs, or XFS with `reflink=1`. This one does not.",
-        "需要 {room}，须为支持 reflink 的文件系统：Btrfs，或带 `reflink=1` 的 XFS。该文件系统不支持。",
+        "需要 {room}，前提是文件系统支持 reflink：Btrfs，或带 `reflink=1` 的 XFS。当前的文件系统不支持。",
     ),
     "sharing unknown": (
         "{room} of room, if the file system has them. That could not be tried in the folder of the new store.",
-        "如果文件系统支持，则需要 {room}。无法在新的存储所在目录中测试。",
+        "如果文件系统支持，则需要 {room}。无法在新 store 所在目录中测试。",
     ),
     "result second disk": ("On a second disk:", "使用第二块磁盘："),
     "second disk": (
@@ -487,30 +489,30 @@ REPAIR = {
     "result size": ("Size:", "大小："),
     "of data": ("{data} of data, in files of {size}.", "数据 {data}，文件共 {size}。"),
     # Tables
-    "title made": ("Made parts of the log", "日志中重建的部分"),
-    "title missed": ("What consumer groups miss", "各消费组收不到的消息"),
+    "title made": ("Made parts of the log", "commitlog 中重建的部分"),
+    "title missed": ("What consumer groups miss", "各消费组消费不到的消息"),
     "title copied": ("Copied as they were", "原样复制的内容"),
     "title seen": ("What consumers get instead of a lost message", "消费者在丢失消息的位置看到什么"),
-    "title before clients": ("Before you reconnect clients", "恢复客户端连接之前"),
+    "title before clients": ("Before you reconnect clients", "放行客户端之前"),
     "column offsets": ("queue offsets", "队列位点"),
     "column group": ("group", "消费组"),
     "column committed": ("resumes at", "继续消费的位点"),
-    "column missed": ("lost messages after it", "其后丢失的消息数"),
+    "column missed": ("lost messages after it", "之后丢失数"),
     "lost op": (
         "Lost in {topic}: the broker may ask a producer again about a finished transaction, and deliver it twice.",
-        "{topic} 中有丢失：broker 可能就已结束的事务再次询问生产者，并将其再次投递。",
+        "{topic} 中有丢失：对已结束的事务，broker 可能再次向生产者回查，并再次投递。",
     ),
     "lost timer": (
         "Lost in {topic}: a timed message whose time had not come is never delivered, and a recalled one can be delivered.",
-        "{topic} 中有丢失：尚未到期的定时消息不会再投递，已撤回的定时消息可能会被投递。",
+        "{topic} 中有丢失：尚未到期的定时消息不会再投递，已撤回的定时消息可能会投递。",
     ),
     "lost pop": (
         "Lost in {topic}: a message that a pop consumer took and did not acknowledge may not come again, and one that it acknowledged may.",
-        "{topic} 中有丢失：pop 消费者已取出但未确认的消息可能不会再次投递，已确认的消息可能会再次投递。",
+        "{topic} 中有丢失：POP 消费者已拉取但未确认的消息可能不会再次投递，已确认的消息可能会再次投递。",
     ),
     "no group": (
         "None: each group resumes at its offset, and no lost message is after it.",
-        "无：每个消费组从原位点继续，其后没有丢失的消息。",
+        "无：每个消费组从原来的消费位点继续，之后没有丢失的消息。",
     ),
     "no offsets": (
         (
@@ -519,8 +521,8 @@ REPAIR = {
             "before you reconnect clients."
         ),
         (
-            "这些队列中没有消费组的位点，或者位点文件已丢失。broker 会把每个消费组当作新的消费组：它可能跳过尚未消费的消息，"
-            "也可能从头重新消费。恢复客户端连接之前，先在备份中查找 `consumerOffset.json`。"
+            "这些队列中没有消费位点，或消费位点文件已丢失。broker 会把每个消费组视为新消费组：可能跳过尚未消费的消息，也可能从头"
+            "重新消费。放行客户端之前，先在备份中查找 `consumerOffset.json`。"
         ),
     ),
     "no warning": ("No file with a warning.", "没有需要警告的文件。"),
@@ -533,7 +535,7 @@ REPAIR = {
     ),
     "seen by old": (
         "Clients of 4.x with `*`, and pop consumers: one empty message with the tag `RMQSTORE_LOST`. Let them skip that tag.",
-        "用 `*` 订阅的 4.x 客户端，以及 pop 消费者：收到一条空消息，其 tag 为 `RMQSTORE_LOST`。请让它们跳过该 tag。",
+        "用 `*` 订阅的 4.x 客户端，以及 POP 消费者：收到一条空消息，tag 为 `RMQSTORE_LOST`。请让消费者跳过这个 tag。",
     ),
     "step copy of repair": (
         (
@@ -542,8 +544,8 @@ REPAIR = {
             "it."
         ),
         (
-            "在本存储的副本（`cp -a`）上启动一个 broker，使用原来的配置，但把 `storePathRootDir` 设为副本，换一个 `listenPort`，"
-            "并把 `namesrvAddr` 设为单独为它启动的 name server：客户端和从节点都找不到它。"
+            "先用本 store 的拷贝（`cp -a`）试启动一个 broker：使用原来的配置，但 `storePathRootDir` 指向拷贝，`listenPort` 换一个"
+            "端口，`namesrvAddr` 指向专为试启动单独起的 NameServer，这样客户端和从节点都连不上。"
         ),
     ),
     "step copy of single": (
@@ -553,9 +555,9 @@ REPAIR = {
             "server of its own as `namesrvAddr`."
         ),
         (
-            "在本存储的副本上启动一个 broker，使用原来的配置，但设置 `enableControllerMode=false`，单独运行：没有 controller，"
-            "没有从节点，没有客户端。把 `storePathRootDir` 设为副本，换一个 `listenPort`，把 `namesrvAddr` 设为单独为它启动的 name "
-            "server。"
+            "先用本 store 的拷贝试启动一个 broker：使用原来的配置，但设置 `enableControllerMode=false`，单独运行，没有 Controller"
+            "、从节点和客户端。`storePathRootDir` 指向拷贝，`listenPort` 换一个端口，`namesrvAddr` 指向专为试启动单独起的 "
+            "NameServer。"
         ),
     ),
     "step copy of plain": (
@@ -567,16 +569,15 @@ REPAIR = {
             "its own as `namesrvAddr`: no client finds it. Change the version later."
         ),
         (
-            "在本存储的副本（`cp -a`）上启动一个相同版本的 broker，使用原来的配置，但去掉 `enableDLegerCommitLog`、"
-            "所有以 `dLeger` 开头的配置、`preferredLeaderId` 和 `storePathDLedgerCommitLog`，并设置 master 的 "
-            "`brokerRole` 和 `brokerId`。"
-            "把 `storePathRootDir` 设为副本，换一个 `listenPort`，并把 `namesrvAddr` 设为单独为它启动的 name server：客户端找不到它。"
-            "以后再更换版本。"
+            "先用本 store 的拷贝（`cp -a`）试启动一个相同版本的 broker：使用原来的配置，但去掉 `enableDLegerCommitLog`、所有以 "
+            "`dLeger` 开头的配置、`preferredLeaderId` 和 `storePathDLedgerCommitLog`，`brokerRole` 和 `brokerId` 按主节点设置。"
+            "`storePathRootDir` 指向拷贝，`listenPort` 换一个端口，`namesrvAddr` 指向专为试启动单独起的 NameServer，这样客户端连"
+            "不上。以后再更换版本。"
         ),
     ),
     "step log": (
         "Leave `storePathCommitLog` out of that configuration: all of the new log is in `commitlog` of this store.",
-        "从该配置中去掉 `storePathCommitLog`：新的日志全部在本存储的 `commitlog` 中。",
+        "从试启动的配置中去掉 `storePathCommitLog`：新的 commitlog 全部在本 store 的 `commitlog` 中。",
     ),
     "step copy of extract": (
         (
@@ -584,7 +585,7 @@ REPAIR = {
             "`mappedFileSizeConsumeQueue`, `maxHashSlotNum`, `maxIndexNum`."
         ),
         (
-            "在本存储的副本上单独启动一个 broker，文件大小的配置与原来相同：`mappedFileSizeCommitLog`、"
+            "先用本 store 的拷贝单独启动一个 broker，文件大小的配置与原来相同：`mappedFileSizeCommitLog`、"
             "`mappedFileSizeConsumeQueue`、`maxHashSlotNum`、`maxIndexNum`。"
         ),
     ),
@@ -594,27 +595,27 @@ REPAIR = {
             "`deleteWhen` (04:00): set it higher first if consumers still need their messages."
         ),
         (
-            "各段文件的修改时间不变，broker 会在 `deleteWhen`（默认 04:00）删除早于 `fileReservedTime`（默认 72 小时）的文件："
-            "如果消费者还需要其中的消息，请先调大该值。"
+            "commitlog 文件的修改时间不变，broker 会在 `deleteWhen`（默认 04:00）删除早于 `fileReservedTime`（默认 72 小时）的文"
+            "件：消费者还需要这些消息时，请先调大。"
         ),
     ),
     "step look": (
         "Look for errors in its `store.log`, and confirm what it serves with the commands at the end of this page.",
-        "查看其 `store.log` 中有无错误，并用本页末尾的命令核对。",
+        "查看 `store.log` 有没有报错，并用本页末尾的命令核对。",
     ),
     "step go on": (
         "Start it on this store, then let consumers in, then producers.",
-        "然后在本存储上启动 broker，先放行消费者，再放行生产者。",
+        "然后用本 store 启动 broker，先放行消费者，再放行生产者。",
     ),
     "step keep peers": (
         (
             "Keep the folders of all DLedger peers until then, and start none of these peers beside the new broker. Slaves copy the new "
             "store from the start, into empty folders."
         ),
-        "在此之前请保留所有 DLedger 节点的目录，且不要在新 broker 旁边启动这些节点。从节点会从头把新的存储复制到空目录中。",
+        "在此之前，请保留所有 DLedger 节点的目录，不要与新 broker 同时启动这些节点。从节点清空目录后，会从头重新同步。",
     ),
     "step keep": (
         "Keep the damaged store until then. Slaves copy the new store from the start: empty their directories.",
-        "在此之前请保留损坏的存储。从节点会从头复制新的存储：请先清空它们的目录。",
+        "在此之前，请保留损坏的 store。从节点会从头重新同步：请先清空从节点的目录。",
     ),
 }

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, reduce
 from typing import Any, NamedTuple
 
+from native_reader.text import in_chinese
+
 LANGUAGES = ENGLISH, CHINESE = "en", "zh"
 
 
@@ -56,7 +58,9 @@ def _said(plain: dict[str, Any]) -> Said:
 def _filled(value: int | str | Said, language: str, write: Callable[[str], str]) -> str | _Counted:
     if isinstance(value, Said):
         return value.text(language, write)
-    return write(value) if isinstance(value, str) else _Counted(value)
+    if isinstance(value, str):
+        return write(in_chinese(value) if language == CHINESE else value)
+    return _Counted(value)
 
 
 class _Counted(int):

@@ -8,7 +8,7 @@ UNREAD = {
             "the RocksDB database {uri} is damaged in {file} at byte {offset:,}: the newest changes, in the {bytes:,} bytes from there on, "
             "are not read. A broker drops them too"
         ),
-        "RocksDB 数据库 {uri} 的 {file} 在第 {offset:,} 字节处损坏：从该处起 {bytes:,} 字节中的最新修改未读取。broker 也会丢弃它们",
+        "RocksDB 数据库 {uri} 的 {file} 在第 {offset:,} 字节处损坏：从这里起 {bytes:,} 字节中的最新修改未读取。broker 也会丢弃这些修改",
     ),
     "of rocketmq-rust": (
         (
@@ -16,8 +16,8 @@ UNREAD = {
             "read: do not trust what is said about these. Its log was not tried here"
         ),
         (
-            "{store} 中有 rocketmq-rust 的文件（{names}），而不是 Java broker 的。其定时消息和 pop 状态的格式未读取："
-            "请勿相信关于它们的内容。这里没有测试过它的日志"
+            "{store} 中有 rocketmq-rust 的文件（{names}），而不是 Java broker 的。定时消息和 POP 状态的格式未读取：相关内容不可信"
+            "。没有测试过 rocketmq-rust 的 commitlog"
         ),
     ),
     "tier holds": (
@@ -25,7 +25,7 @@ UNREAD = {
             "{where}: tiered storage holds {messages:,} {messages:message|messages} of {topics:,} {topics:topic|topics}, which are not "
             "read there: {names}"
         ),
-        "{where}：多级存储（tiered storage）中有 {topics:,} 个 topic 的 {messages:,} 条消息，那里的消息未读取：{names}",
+        "{where}：多级存储（tiered storage，也叫分级存储）中有 {topics:,} 个 topic 的 {messages:,} 条消息，未读取：{names}",
     ),
     "tier can be read": ("{what}. {option} reads them, if they are on a disk", "{what}。若文件在磁盘上，可用 {option} 读取"),
     "tier by damaged metadata": (
@@ -34,7 +34,7 @@ UNREAD = {
     ),
     "tier by index": (
         "{where} exists: the broker has tiered storage. What is in the tier is not read and not counted",
-        "存在 {where}：此 broker 使用多级存储。其中的内容未读取，也未计数",
+        "存在 {where}：broker 使用多级存储，其中的内容未读取，也未计数",
     ),
     "tier by settings": (
         "the broker is configured for tiered storage ({where}). What is in the tier is not read and not counted",
@@ -42,7 +42,7 @@ UNREAD = {
     ),
     "older or tiered": (
         "they name {records:,} {records:record|records} older than the log, which are in tiered storage, expired or removed: {names}",
-        "其中还有比 commitlog 更早的 {records:,} 条记录，它们在多级存储中、已过期或被移走：{names}",
+        "其中还有 commitlog 开头之前的 {records:,} 条记录，在多级存储中，或已过期、被移走：{names}",
     ),
     "forbidden": ("{where} is not read: this user may not open it", "{where} 未读取：当前用户无权打开"),
     "not given": ("{where} is not read: {reason}", "{where} 未读取：{reason}"),

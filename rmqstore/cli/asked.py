@@ -6,7 +6,6 @@ Each option is one of the engine, under a short name. The engine parses and chec
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rmqstore.cli.spoken import in_words, language_of, spoken
 from rmqstore.text import LANGUAGES
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ _OF_MQADMIN = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})#([0-9]{2}:[0-9]{2}:[0
 """A time as mqadmin takes it."""
 _ADDRESS = re.compile(r"[^\s:]+:[0-9]{1,5}")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-NO_SERVER = "rmqstore reads the files of a store, and needs no name server (-n) and no cluster"
 _BOOLEANS = {"True": "true", "False": "false"}
 
 
@@ -74,7 +73,7 @@ class Asked:
     def check_paths(self) -> None:
         """An error without any path."""
         if not self.paths and not self.places:
-            raise click.UsageError("Missing argument 'STORE...'.", click.get_current_context())
+            raise click.UsageError(in_words("no store named"), click.get_current_context())
 
     def open(self) -> Store:
         """The stores at the paths."""
@@ -91,7 +90,7 @@ class Asked:
         pairs = [each.rpartition("=") for each in self.names]
         if wrong := next((name for path, _, name in pairs if not path), None):
             uri = stores[0].uri
-            raise click.UsageError(f"--name {wrong} does not name a store. Write --name {uri}={wrong}", click.get_current_context())
+            raise click.UsageError(in_words("name without store", name=wrong, store=uri), click.get_current_context())
         return store.brokers({path: name for path, _, name in pairs})
 
     def brokers_shown(self, store: Store) -> dict[str, str]:
@@ -162,7 +161,7 @@ def _rate(context: click.Context, parameter: click.Parameter, value: str | None)
 def _moment(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """`90m` is the time so long ago, as the engine reads times; so is `2026-01-31#12:00:00:000`, as mqadmin has them."""
     if value is not None and _ADDRESS.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is an address, and no time: rmqstore reads files, and asks no broker", context, parameter)
+        raise click.BadParameter(in_words("address no time", value=repr(value)), context, parameter)
     if of_mqadmin := _OF_MQADMIN.fullmatch(value or ""):
         return "{} {}.{}".format(*of_mqadmin.groups())
     ago = _AGO.fullmatch(value or "")
@@ -171,26 +170,22 @@ def _moment(context: click.Context, parameter: click.Parameter, value: str | Non
     try:
         return (datetime.now(UTC) - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])).isoformat()
     except OverflowError:
-        raise click.BadParameter(f"{value!r} is before the year 1", context, parameter) from None
+        raise click.BadParameter(in_words("before year 1", value=str(value)), context, parameter) from None
 
 
 def _named(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     """The options of the form name=value."""
     pairs = [each.partition("=") for each in given]
     if wrong := next((each for each, (name, equals, _) in zip(given, pairs, strict=True) if not (name and equals)), None):
-        raise click.BadParameter(f"{wrong!r} is not of the form name=value", context, parameter)
+        raise click.BadParameter(in_words("no pair", value=repr(wrong)), context, parameter)
     return {name.strip(): value for name, _, value in pairs}
 
 
 def _language(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
     """Also `zh_CN`, `zh-Hans` or `en_US.UTF-8`. Without a value, that of the locale, if it is one of them."""
-    given = next((each for each in (value, *map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))) if each), "")
-    language = re.split(r"[-_.]", given.lower())[0]
-    if language in LANGUAGES:
-        return language
-    if value is not None:
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(LANGUAGES)}", context, parameter)
-    return LANGUAGES[0]
+    if value is not None and language_of(value) is None:
+        raise click.BadParameter(in_words("no language", value=repr(value), languages=", ".join(LANGUAGES)), context, parameter)
+    return spoken()
 
 
 class Number(click.IntRange):
@@ -201,8 +196,9 @@ class Number(click.IntRange):
             return super().convert(value, param, ctx)
         except click.BadParameter:
             if param is not None and "-n" in param.opts and _ADDRESS.fullmatch(str(value)):
-                self.fail(f"{value!r} is an address: {NO_SERVER}. Here, -n is a number", param, ctx)
-            self.fail(f"{value!r} is not a number from {self.min}{'' if self.max is None else f' to {self.max}'}", param, ctx)
+                self.fail(in_words("no server as number", value=repr(value)), param, ctx)
+            least, most = {"value": repr(value), "least": str(self.min)}, str(self.max)
+            self.fail(in_words("no number", **least) if self.max is None else in_words("no number to", **least, most=most), param, ctx)
 
 
 def _option(name: str, *also: str, help: str, **more: Any) -> Decorator:
@@ -278,6 +274,10 @@ STRICT: tuple[Decorator, ...] = (click.option("--strict", is_flag=True, help="St
 LANGUAGE: tuple[Decorator, ...] = (
     click.option("--lang", metavar="en|zh", callback=_language, help="The language.  [default: as the locale, else en]"),
 )
+_SPOKEN = click.option(
+    "--lang", metavar="en|zh", callback=_language, expose_value=False, help="The language.  [default: as the locale, else en]"
+)
+"""The same for a command that does not ask for it: what it says is in the language anyway."""
 AS_JSON: tuple[Decorator, ...] = (click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line."),)
 
 
@@ -290,7 +290,9 @@ def takes(*groups: tuple[Decorator, ...]) -> Decorator:
             return command(_asked(values), **values)
 
         result: Callable[..., Any] = called
-        for each in reversed([each for group in groups for each in group]):
+        arguments: list[Decorator] = [each for group in groups for each in group]
+        arguments += () if LANGUAGE[0] in arguments else (_SPOKEN,)
+        for each in reversed(arguments):
             result = each(result)
         return result
 
@@ -307,6 +309,6 @@ def _asked(values: dict[str, Any]) -> Asked:
         names = ", ".join("'{}'".format(each.replace("\\", r"\\").replace("'", r"\'")) for each in groups)
         flags["where"] = f"group IN ({names})" + (f" AND ({flags['where']})" if "where" in flags else "")
     if twice := next((name for name in more if name in flags), None):
-        raise click.UsageError(f"--option {twice} and {FLAGS[twice]} are the same option.", click.get_current_context())
+        raise click.UsageError(in_words("same option", name=twice, flag=FLAGS[twice]), click.get_current_context())
     settings = {name: values.pop(name) for name in ("strict", "jobs", "as_json") if name in values}
     return Asked(tuple(paths), places, values.pop("names", ()), {**flags, **more}, **settings)

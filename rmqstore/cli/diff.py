@@ -10,6 +10,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, FILTERS, LANGUAGE, READING, SUMMARY, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, ColumnLook, Output
+from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stat import keyed, minute_of
 from rmqstore.cli.stderr import bar, clear, note, warnings_in
 
@@ -59,14 +60,14 @@ _MOST_GROUPS = 1_000_000
 @takes((click.argument("paths", metavar="A B...", nargs=-1, type=click.Path()),), FILTERS, SUMMARY, WHERE, LANGUAGE, AS_JSON, READING)
 def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool, lang: str) -> int:
     if len(asked.paths) < _LEAST:
-        raise click.UsageError("A comparison needs two stores: rmqstore diff A B.", click.get_current_context())
+        raise click.UsageError(in_words("two stores"), click.get_current_context())
     import native_reader
 
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings_in(lang) as warned:
         stores, values = [replace(asked, paths=(path,)).open() for path in asked.paths], asked.values()
         if len(stores) > _LEAST and (by or each or heads or values.keys() - {"max_read_rate", "time_zone"}):
-            raise click.UsageError("Name two stores to use --by, --each, --heads or a filter.", click.get_current_context())
+            raise click.UsageError(in_words("only two stores"), click.get_current_context())
         if len(stores) > _LEAST or (_are_peers(stores) and not (by or each or heads or values)):
             return _print_peers(output, asked, stores, lang)
         found = native_reader.diff(*stores, heads=heads, **values)
@@ -120,4 +121,6 @@ def _print_groups(output: Output, batches: Iterator[pa.RecordBatch], by: tuple[s
     rows = (row for batch in ordered for row in batch.to_pylist())
     output.rows(columns, ({**row, "first_store_timestamp": row["first"], "last_store_timestamp": row["last"]} for row in rows), looks)
     if tally.forgotten_groups:
-        note("warning: too many groups. The smallest are only in the counts below")
+        from native_reader.sentences import Said, say
+
+        note(say("warning", what=Said("groups forgotten in diff")))

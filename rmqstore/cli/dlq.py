@@ -70,9 +70,11 @@ def _print(output: Output, rows: list[dict[str, Any]], first: tuple[str, ...]) -
 
 
 def _summarize(rows: list[dict[str, Any]], asked: Asked) -> None:
+    from native_reader.sentences import Said
+
     if not rows:
-        note("no message that matches was given up" if "where" in asked.options else "no message was given up")
+        note(Said("none given up of these" if "where" in asked.options else "none given up"))
         return
     places = [each for name, value in asked.places.items() for each in (FLAGS[name], value)]
-    note("to export them, with bodies and properties:")
+    note(Said("to export dead"))
     note(f"  rmqstore export {join((*asked.paths, *places))} -o dead-letters --where \"kind = 'dlq'\" --columns '*'")

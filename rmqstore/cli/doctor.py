@@ -13,6 +13,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENTION, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
+from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import bar, clear, text_in, warnings
 from rmqstore.text import as_json, for_people, padded, plain, time_text
 
@@ -45,7 +46,7 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None, full: boo
     from native_reader.text import quoted, with_paths
 
     if not full and (names := [name for name in asked.options if name in _OF_CHECK]):
-        raise click.UsageError(f"--option {names[0]} is for --full, which reads the store.", click.get_current_context())
+        raise click.UsageError(in_words("only with full", name=names[0]), click.get_current_context())
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()

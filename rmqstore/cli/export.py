@@ -9,6 +9,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, WRITTEN_SUMMARY, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.spoken import in_words, spoken
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.cli.summarize import complete, has_conditions
 from rmqstore.text import as_json
@@ -71,6 +72,8 @@ def _formats(context: click.Context, parameter: click.Parameter, incomplete: str
 @click.option("--text", "text_bodies", is_flag=True, help="Bodies as text in jsonl and csv.")
 @click.option("--for-resend", is_flag=True, help="JSON lines with what a producer needs to send the messages again: docs/resend.md.")
 def export(asked: Asked, output: str, *, state: str | None, for_resend: bool, **files: Any) -> int:
+    from native_reader.sentences import say
+
     if for_resend:
         asked, files = _for_resend(asked, files)
     if state is not None:
@@ -81,8 +84,8 @@ def export(asked: Asked, output: str, *, state: str | None, for_resend: bool, **
         if not has_conditions(asked):
             complete(asked, store)
         scan = store.messages(**asked.of_messages(verify_crc=True))
-        for each in scan.unread_tiers(spelled):
-            note(f"note: {each}")
+        for each in scan.unread_tiers(spelled, spoken()):
+            note(say("note", what=each))
         done = scan.export(output, **files, jobs=asked.jobs, progress=bar())
         clear()
     if asked.as_json:
@@ -94,6 +97,9 @@ def export(asked: Asked, output: str, *, state: str | None, for_resend: bool, **
 
 def _export_new(asked: Asked, output: str, state: str, files: dict[str, Any]) -> int:
     """One run of an export with a state. What expired since the last run is an error, unless the user said otherwise."""
+    from native_reader.sentences import Said, say
+    from native_reader.text import size_of
+
     if files["partition_by"] is None:
         files["partition_by"] = "day"
     with warnings() as warned:
@@ -103,15 +109,12 @@ def _export_new(asked: Asked, output: str, state: str, files: dict[str, Any]) ->
     if asked.as_json:
         click.echo(as_json({"rows": 0, "files": []} if run is None else asdict(run)))
     if run is None:
-        note("no new messages")
+        note(Said("no new messages"))
         return FOUND if warned.has_loss else CLEAN
-    from native_reader.text import counted, size_of
-
-    what = f"{counted(run.rows, 'message')} in {counted(len(run.files), 'file')} of {size_of(run.bytes)}"
-    note(f"run {run.number:,}: {what} in {run.path}")
+    note(say("export run", run=run.number, messages=run.rows, files=len(run.files), size=size_of(run.bytes), folder=run.path))
     if run.damaged:
         where = f"{run.path}/_runs/run-{run.number:06}_damage.jsonl"
-        note(f"warning: {counted(run.damaged, 'range')} of the log could not be read. All: {where}")
+        note(say("warning", what=say("run not read", ranges=run.damaged, file=where)))
     return FOUND if run.damaged or warned.has_loss else CLEAN
 
 
@@ -119,25 +122,27 @@ def _for_resend(asked: Asked, files: dict[str, Any]) -> tuple[Asked, dict[str, A
     """The export with the columns that a producer needs. A message has several records, so the user must say which ones."""
     context = click.get_current_context()
     if "columns" in asked.options or files["text_bodies"] or files["to"] not in (_DEFAULT, "jsonl"):
-        raise click.UsageError("--for-resend sets --columns, and --to jsonl without --text. Omit these.", context)
+        raise click.UsageError(in_words("resend sets"), context)
     if not _SELECTING & asked.options.keys():
-        raise click.UsageError("--for-resend needs a selection, such as --topic or --where \"kind = 'dlq'\".", context)
+        raise click.UsageError(in_words("resend needs"), context)
     return replace(asked, options={**asked.options, "columns": RESEND_COLUMNS}), files | {"to": "jsonl"}
 
 
 def _is_without_key(asked: Asked) -> bool:
     """Whether a key or an id was asked for, of which nothing was exported. Says so."""
     if is_asked := bool({"keys", "msg_id"} & asked.options.keys()):
-        note("warning: nothing was exported: no message that matches has this key or id")
+        from native_reader.sentences import Said, say
+
+        note(say("warning", what=Said("none exported")))
     return is_asked
 
 
 def _print_result(done: Exported) -> None:
     """Print what was written and what is missing."""
-    from native_reader.text import counted, size_of
+    from native_reader.sentences import say
+    from native_reader.text import size_of
 
-    files = counted(len(done.files), "file")
-    note(f"{counted(done.rows, 'message')} in {files} of {size_of(done.bytes)} in {done.path}")
+    note(say("exported", messages=done.rows, files=len(done.files), size=size_of(done.bytes), folder=done.path))
     if done.is_damaged:
         count = len(done.report.damage) + len(done.missing)
-        note(f"warning: {counted(count, 'range')} of the log could not be read. All: {done.path}/_damage.jsonl")
+        note(say("warning", what=say("not exported", ranges=count, folder=done.path)))

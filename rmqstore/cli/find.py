@@ -14,6 +14,7 @@ from rmqstore.cli.given import keys_in
 from rmqstore.cli.messages import BODY, MESSAGES, Messages
 from rmqstore.cli.program import FOUND
 from rmqstore.cli.reading import Read
+from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import note
 from rmqstore.text import time_text
 
@@ -59,7 +60,7 @@ def _place(context: click.Context, parameter: click.Parameter, value: str | None
     topic, *numbers = value.rsplit("/", 2)
     texts = [text.replace(",", "") for text in numbers or [topic]]
     if len(numbers) == 1 or not all(text.isdecimal() and text.isascii() and len(text) < 19 for text in texts):
-        raise click.BadParameter(f"{value!r} is neither an offset in the log nor TOPIC/QUEUE/OFFSET", context, parameter)
+        raise click.BadParameter(in_words("no offset", value=repr(value)), context, parameter)
     if not numbers:
         start = int(texts[0])
         return {"starting_physical_offset": start, "ending_physical_offset": start + 1}
@@ -77,16 +78,16 @@ def _place(context: click.Context, parameter: click.Parameter, value: str | None
 @BODY
 @takes(MESSAGES, TEXT)
 def find(asked: Asked, at: dict[str, Any], first: bool, keys_file: str | None, body: str) -> int:
+    from native_reader.sentences import Said, say
+
     asked.check_paths()
     if keys_file is not None:
         asked = replace(asked, options={**asked.options, "keys": (*asked.options.get("keys", ()), *keys_in(keys_file))})
     conditions = asked.options.keys() - {"columns", "time_zone", "max_read_rate"}
     if not conditions and not at:
-        raise click.UsageError(
-            "Nothing to find. Use --key, --keys, --msg-id, --offset, --text or --where; rmqstore cat prints all messages."
-        )
+        raise click.UsageError(in_words("nothing to find"))
     if twice := sorted(at.keys() & asked.options.keys()):
-        raise click.UsageError(f"--offset already sets {', '.join(map(spelled, twice))}.")
+        raise click.UsageError(in_words("offset sets", options=", ".join(map(spelled, twice))))
     messages = Messages(asked, body)
     with Read(asked) as read:
         store = asked.open()
@@ -108,9 +109,9 @@ def find(asked: Asked, at: dict[str, Any], first: bool, keys_file: str | None, b
             if len(asked.options.get("keys", ())) <= _FEW_KEYS:  # the index is asked for each key and each topic
                 _note_missing(store.messages(**asked.of_messages(**messages.defaults, **at) | {"access": "trust", "summary": None}).plan())
         size = sum(end - segments[0].base for segments, end in ends)
-        name = next((name for option, name in (("keys", "key"), ("msg_id", "id")) if option in asked.options), None)
+        name = next((name for option, name in (("keys", "a key"), ("msg_id", "an id")) if option in asked.options), None)
         if name and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):
-            note(f"note: this read most of the log, because any topic may have the {name}. Add --topic to read less")
+            note(say("note", what=say("read most", name=Said(name))))
     return read.code
 
 
@@ -146,32 +147,34 @@ def _sorted(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def _note_result(read: Read, count: int) -> None:
-    from native_reader.text import counted, size_of
+    from native_reader.sentences import say
+    from native_reader.text import size_of
 
-    note(f"{counted(count, 'message')} found; {size_of(read.bytes_read)} of the log were read")
+    note(say("messages found", messages=count, size=size_of(read.bytes_read)))
 
 
 def _note_missing(plan: Plan) -> None:
     """Say where the index names such a message, and the log has none. `plan`: with `access=trust`, which always asks the index."""
-    from native_reader.text import counted
+    from native_reader.sentences import say
 
     offsets = sorted({offset for _, lookup in plan.lookups for offset in lookup.missing})
     if offsets:
-        more = f" and {counted(len(offsets) - 1, 'other offset')}" if len(offsets) > 1 else ""
-        note(
-            f"note: the index names offset {offsets[0]:,}{more} for it, and the log has no such message there: "
-            "the message is lost, or the index is wrong. rmqstore verify tells which"
-        )
+        others = len(offsets) - 1
+        one, several = say("named but missing", offset=offsets[0]), say("several named but missing", offset=offsets[0], others=others)
+        note(say("note", what=several if others else one))
 
 
 def _note_absence(asked: Asked, span: tuple[datetime, datetime] | None, is_expired: bool) -> None:
     """Say why a key or an id may not be found: how far back the log reaches, and how else to search."""
+    from native_reader.sentences import Said, joined, say
+
     if span is None:
-        note("note: the log has no messages")
+        note(say("note", what=Said("log empty")))
         return
     first, last = (time_text(each, asked.zone) for each in span)
-    note(f"note: the log has messages stored from {first} to {last}{'; older ones expired or were removed' if is_expired else ''}")
+    note(say("note", what=say("log spans later" if is_expired else "log spans", first=first, last=last)))
     keys = asked.options.get("keys", ())
-    case = "keys are case-sensitive; " if keys else ""
-    comma = "a comma is part of the key; repeat --key for several keys; " if any("," in key for key in keys) else ""
-    note(f"note: {case}{comma}--text searches bodies and the values of properties")
+    parts = [Said("case of keys")] if keys else []
+    if any("," in key for key in keys):
+        parts.append(Said("comma in key"))
+    note(say("note", what=joined("semicolons", [*parts, Said("search text")])))

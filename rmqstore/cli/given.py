@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from rmqstore.cli.spoken import in_words
+
 _MOST_KEYS = 1_000_000
 
 
@@ -14,7 +16,7 @@ def text_of(path: str, option: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        why = error.strerror if isinstance(error, OSError) else in_words("not utf-8")
         raise click.BadParameter(f"{path}: {why}", click.get_current_context(), param_hint=option) from error
 
 
@@ -22,6 +24,6 @@ def keys_in(path: str) -> list[str]:
     """The keys in the file of `--keys`, one in each line. A key may have other characters that end a line for Python."""
     keys = list(dict.fromkeys(filter(None, map(str.strip, text_of(path, "--keys").split("\n")))))
     if not keys or len(keys) > _MOST_KEYS:
-        what = f"it has {len(keys):,} keys, and {_MOST_KEYS:,} are the most. Split it" if keys else "it has no key. Write one in each line"
+        what = in_words("many keys", count=len(keys), most=_MOST_KEYS) if keys else in_words("no keys")
         raise click.BadParameter(f"{path}: {what}", click.get_current_context(), param_hint="--keys")
     return keys

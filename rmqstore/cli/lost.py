@@ -11,6 +11,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.given import keys_in, text_of
 from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import bar, clear, note, warnings_in
 from rmqstore.text import as_json
 
@@ -55,7 +56,7 @@ def lost(asked: Asked, output: str, keys_file: str | None, owners_file: str | No
     values = asked.values()
     of_read = {name: values.pop(name) for name in ("max_read_rate", "tiered", "tiered_store_file_path") if name in values}
     if values:
-        raise click.UsageError(f"This command takes no other options: --option {next(iter(values))}.", click.get_current_context())
+        raise click.UsageError(in_words("no such options", name=next(iter(values))), click.get_current_context())
     keys = None if keys_file is None else keys_in(keys_file)
     owners = None if owners_file is None else _owners_in(owners_file)
     with warnings_in(lang):

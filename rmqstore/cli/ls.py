@@ -10,6 +10,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, BROKER, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, Output, size
+from rmqstore.cli.spoken import spoken
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import for_people, safe
 
@@ -36,7 +37,6 @@ _TOPIC = ("store", "topic", "kind", "queues", "messages")
 _LIGHT = "LMQ"
 _LESS = ("files", "expired", "type", "entries", "bytes", "min_offset")
 """What a narrow terminal does not show, the first one first."""
-_COUNTED = "counted from the queues; rmqstore stat counts the log's records, also of deleted topics and the kinds prepared and rollback"
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -44,6 +44,8 @@ _COUNTED = "counted from the queues; rmqstore stat counts the log's records, als
 @click.option("--queues", "what", flag_value="queues", help="List each queue, with its offsets.")
 @takes(PATHS, NAMES, WHERE, AS_JSON, READING, PLACES)
 def ls(asked: Asked, what: str | None) -> int:
+    from native_reader.sentences import Said, say
+
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
@@ -54,11 +56,10 @@ def ls(asked: Asked, what: str | None) -> int:
         output.rows((*first, "store", "segments", "bytes", "first_offset", "next_offset"), _stores(store, names), looks)
         return CLEAN
     if output.is_terminal:
-        from native_reader.text import counted
-
         for each in _stores(store, names):
-            of = f"{safe(each[BROKER])}: " if names else ""
-            output.line(f"{of}{for_people(each['store'])}: {counted(each['segments'], 'segment')}, {size(each['bytes'])}")
+            said = say("store listed", store=for_people(each["store"]), segments=each["segments"], size=size(each["bytes"]))
+            said = say("store of broker", broker=safe(each[BROKER]), what=said) if names else said
+            output.line(said.text(spoken()))
     hidden = {"store"} if output.is_terminal else set()  # the lines above say it
     with warnings() as warned:
         queues = store.table("queues", **asked.values(columns=_QUEUE))
@@ -73,11 +74,11 @@ def ls(asked: Asked, what: str | None) -> int:
             clear()
             output.rows(columns, _with_brokers(topics, names), {"queues": NUMBER, "messages": NUMBER})
             if light:
-                note(f"{light:,} light queues (LMQ) are not listed; --queues lists them")
+                note(say("light queues left out", count=light))
             if not topics:
-                note("no consume queues; rmqstore stat lists the topics in the log")
+                note(Said("no queues to list"))
             elif output.is_terminal:
-                note(_COUNTED)
+                note(Said("counted from queues"))
         clear()
     return FOUND if warned.has_loss else CLEAN
 

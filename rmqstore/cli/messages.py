@@ -11,6 +11,7 @@ import click
 from rmqstore.cli import stderr
 from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, SUMMARY, WHERE, Decorator
 from rmqstore.cli.rows import Output, rows_of
+from rmqstore.cli.spoken import in_words
 from rmqstore.text import AUTO, BODIES, JSON, NONE, body_lines, cell, for_people, safe, time_text
 
 if TYPE_CHECKING:
@@ -74,39 +75,44 @@ class Messages:
 
     def finish(self, read: Read) -> None:
         """Say that no message was printed, if that is so and people read it."""
+        from native_reader.sentences import Said
+
         if self._count == 0 and not self._output.is_json:
-            stderr.note("0 messages")
+            stderr.note(Said("no messages"))
         read.expect(self._count)
 
     def _block(self, row: dict[str, Any]) -> None:
         """A message for people."""
-        moment = "no time" if row["store_timestamp"] is None else time_text(row["store_timestamp"], self._output.zone)
-        place = f"{safe(row['topic'])}/{row['queue_id']} offset {row['queue_offset']:,}"
-        more = [f"tag {safe(row['tags'])}" if row["tags"] else "", f"keys {cell(row['keys'])}" if row["keys"] else ""]
+        moment = in_words("no time") if row["store_timestamp"] is None else time_text(row["store_timestamp"], self._output.zone)
+        place = in_words("place of message", topic=safe(row["topic"]), queue=row["queue_id"], offset=row["queue_offset"])
+        more = [in_words("tag of message", tag=safe(row["tags"])) if row["tags"] else ""]
+        more.append(in_words("keys of message", keys=cell(row["keys"])) if row["keys"] else "")
         heading = "  ".join(part for part in (moment, place, _kind(row), *more) if part)
         self._output.line(self._output.styled(heading, bold=True))
-        self._output.line(f"    id {cell(row['msg_id'])}, at {row['physical_offset']:,} of {for_people(row['store'])}")
+        place = in_words("id of message", id=cell(row["msg_id"]), offset=row["physical_offset"], store=for_people(row["store"]))
+        self._output.line(f"    {place}")
         if "body" in row:
             self._print_body(row["body"])
 
     def _print_body(self, body: bytes | None) -> None:
         if body is None:
-            self._output.line("    (the body cannot be decompressed; --columns stored_body shows its bytes)")
+            self._output.line("    " + in_words("body packed"))
             return
         shown = body if self._body == JSON else _first(body)  # half of a JSON document is not JSON
         for line in body_lines(shown, self._output.body):
             self._output.line(f"    {line}")
         if len(shown) < len(body):
-            self._output.line(f"    … {len(body) - len(shown):,} more bytes; --json prints all")
+            self._output.line("    " + in_words("more of body", bytes=len(body) - len(shown)))
 
 
 def _kind(row: dict[str, Any]) -> str:
     """The kind of a message, unless it is an ordinary one: `retry 2 of invoices`."""
     kind, times = str(row["kind"] or _NORMAL), row["reconsume_times"]
-    origin = f" of {safe(row['origin_topic'])}" if row["origin_topic"] else ""
-    if kind in (_NORMAL, _RETRY):
-        return (f"{_RETRY} {times}" if times else "" if kind == _NORMAL else kind) + origin
-    return kind + origin + (f" after retry {times}" if times else "")
+    topic, is_usual = row["origin_topic"], kind in (_NORMAL, _RETRY)
+    known = in_words("retried", times=times) if times and is_usual else "" if kind == _NORMAL else kind
+    if topic:
+        known = in_words("of origin", what=known, topic=safe(topic)) if known else in_words("origin", topic=safe(topic))
+    return in_words("after retry", what=known, times=times) if times and not is_usual else known
 
 
 def _first(body: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,7 +12,9 @@ from typing import Any, NoReturn
 
 import click
 
+from rmqstore.cli.spoken import in_words, speak, spoken
 from rmqstore.cli.stderr import note
+from rmqstore.text import LANGUAGES
 
 CLEAN, FOUND, USAGE, UNREADABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -38,6 +41,8 @@ COMMANDS = {
     "report": "Write a page about one store or several, to look at and to send on.",
 }
 """The commands, with what `--help` says about them. The command of a name is in the module of that name."""
+_USAGE = ("Usage: ", "用法："), ("[OPTIONS]", "[选项]"), ("COMMAND [ARGS]...", "命令 [参数]...")
+_UNEXPECTED = re.compile(r"Got unexpected extra arguments? \((.*)\)")
 _OTHER_WORDS = {"index": "summarize"}
 """What a user may call a command, whose name it does not resemble."""
 
@@ -85,8 +90,8 @@ class Program(click.Group):
             from difflib import get_close_matches
 
             near = _OTHER_WORDS.get(args[0]) or next(iter(get_close_matches(args[0], COMMANDS, n=1)), None)
-            hint = f" Did you mean '{near}'?" if near else f" All commands: {', '.join(COMMANDS)}"
-            ctx.fail(f"No such command {args[0]!r}.{hint}")
+            kind, hint = ("no command near", near) if near else ("no command", ", ".join(COMMANDS))
+            ctx.fail(in_words(kind, command=args[0], hint=hint))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -97,7 +102,9 @@ class Program(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            note("interrupted")
+            from native_reader.sentences import Said
+
+            note(Said("interrupted"))
             return INTERRUPTED
 
     def main(
@@ -109,6 +116,7 @@ class Program(click.Group):
         **extra: Any,
     ) -> NoReturn:
         """Run, and exit. click's own exit codes are others, so errors are handled here."""
+        speak(sys.argv[1:] if args is None else args)
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # a host whose locale is not UTF-8
         code = _flushed(self._code(args, prog_name or "rmqstore", complete_var, extra))
@@ -128,12 +136,12 @@ class Program(click.Group):
         except ModuleNotFoundError as error:
             if error.name != "rich":
                 raise
-            note("error: tables on a terminal need the package rich: pip install rich. Without it, use --json, or add | cat")
+            note(in_words("error", what=in_words("error no rich")))
             return USAGE
         except Exception as error:
             if (code_of_error := code_of(error)) is None:
                 raise
-            note(f"error: {text_of(error)}")
+            note(in_words("error", what=text_of(error)))
             return code_of_error
         return code if isinstance(code, int) else CLEAN
 
@@ -144,7 +152,7 @@ def _flushed(code: int) -> int:
         sys.stdout.flush()
     except OSError as error:
         if code != UNREADABLE:  # else it was said already
-            note(f"error: cannot write to standard output: {error.strerror}")
+            note(in_words("error", what=in_words("error of output", why=str(error.strerror))))
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again when it ends
         return UNREADABLE
     return code
@@ -157,16 +165,48 @@ def _show(error: click.ClickException) -> None:
             note(line)
         return
     if isinstance(error, click.NoSuchOption) and error.option_name == "-n":
-        from rmqstore.cli.asked import NO_SERVER
-
-        error = click.UsageError(f"No such option: -n. {NO_SERVER}.", error.ctx)
+        error = click.UsageError(in_words("no server"), error.ctx)
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        for line in error.ctx.get_usage().splitlines():
+        for line in _usage_of(error.ctx).splitlines():
             note(line)
-        note(f"Try '{error.ctx.command_path} --help'.")
+        note(in_words("try help", command=error.ctx.command_path))
     from native_reader.errors import without_secrets
 
-    note(f"error: {without_secrets(error.format_message())}")
+    note(in_words("error", what=without_secrets(_text_of_click(error))))
+
+
+def _usage_of(context: click.Context) -> str:
+    usage = context.get_usage()
+    for english, other in () if spoken() == LANGUAGES[0] else _USAGE:
+        usage = usage.replace(english, other)
+    return usage
+
+
+def _text_of_click(error: click.ClickException) -> str:
+    """What click itself says, in the language of this command."""
+    text = error.format_message()
+    if spoken() == LANGUAGES[0]:
+        return text
+    if isinstance(error, click.NoSuchOption):
+        if not error.possibilities:
+            return in_words("no option", option=error.option_name)
+        return in_words("no option near", option=error.option_name, near=", ".join(error.possibilities))
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        return in_words("missing parameter", name=error.param.get_error_hint(error.ctx))
+    if isinstance(error, click.BadParameter):
+        hint = error.param_hint if isinstance(error.param_hint, str) else error.param.get_error_hint(error.ctx) if error.param else ""
+        return in_words("wrong value", name=hint, why=_values_of_choice(error) or error.message)
+    if isinstance(error, click.BadOptionUsage):
+        return in_words("missing value", option=error.option_name)
+    if (more := _UNEXPECTED.fullmatch(text)) is not None:
+        return in_words("extra argument", argument=more[1])
+    return text
+
+
+def _values_of_choice(error: click.BadParameter) -> str | None:
+    if error.param is not None and isinstance(error.param.type, click.Choice):
+        return in_words("not a choice", choices=", ".join(map(str, error.param.type.choices)))
+    return None
 
 
 def code_of(error: Exception) -> int | None:
@@ -185,8 +225,13 @@ def code_of(error: Exception) -> int | None:
 def text_of(error: Exception) -> str:
     """The engine's own words, with options as they are written here."""
     from native_reader import StoreError
+    from native_reader.errors import spelled as with_flags
+    from native_reader.sentences import Said
     from rmqstore.cli.asked import spelled
 
+    said = getattr(error, "said", None)
+    if isinstance(said, Said) and spoken() != LANGUAGES[0]:
+        return " ".join(with_flags(said.text(spoken()), spelled).splitlines())
     text = str(error.spelled(spelled) if isinstance(error, StoreError) else error)
     return " ".join(text.replace("Set mode=DROPMALFORMED", "Omit --strict").splitlines())
 

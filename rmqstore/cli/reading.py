@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from rmqstore.cli.asked import spelled
 from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.spoken import spoken
 from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from native_reader import Run, Scan
     from native_reader.errors import Warned
+    from native_reader.plan.lost import Lost
     from rmqstore.cli.asked import Asked
 
 
@@ -38,9 +40,11 @@ class Read:
 
     def batches(self, scan: Scan, *, is_limited: bool = False) -> Generator[pa.RecordBatch]:
         """The rows of a scan. Damage counts towards the exit code also if you stop early. `is_limited`: you probably do."""
+        from native_reader.sentences import say
+
         jobs, progress = self.asked.jobs, bar()
-        for each in scan.unread_tiers(spelled):
-            note(f"note: {each}")
+        for each in scan.unread_tiers(spelled, spoken()):
+            note(say("note", what=each))
         for run in scan.runs(jobs, progress) if is_limited else [scan.run(jobs, progress)]:
             self._note_gaps(run)
             yield from self.of_run(run)
@@ -48,8 +52,7 @@ class Read:
     def _note_gaps(self, run: Run) -> None:
         for lost in run.lost:
             if lost.is_gap:
-                where = f"offsets {lost.start:,} to {lost.stop:,} ({lost.stop - lost.start:,} bytes)"
-                note(f"warning: {lost.store}: no file contains {where}{lost.how_to_get_back and '. '}{lost.how_to_get_back}")
+                note_gap(lost)
                 self.code = FOUND
 
     def of_run(self, run: Run) -> Generator[pa.RecordBatch]:
@@ -63,12 +66,9 @@ class Read:
 
     def _note_damage(self, run: Run) -> None:
         damage = run.report.damage
-        if not len(damage):
-            return
-        self.code = FOUND
-        size = sum(each.end - each.start for each in damage)
-        ranges = "1 damaged range" if len(damage) == 1 else f"{len(damage):,} damaged ranges"
-        note(f"warning: skipped {ranges} with {size:,} bytes. rmqstore tables STORE damage lists all damage")
+        if len(damage):
+            self.code = FOUND
+            note_skipped(len(damage), sum(each.end - each.start for each in damage))
 
     def expect(self, rows: int) -> None:
         """Without rows, the exit code says so if the conditions have a name that the store does not have."""
@@ -80,3 +80,18 @@ class Read:
         self._warnings.__exit__(kind, error, trace)
         if self._warned is not None and self._warned.has_loss:
             self.code = FOUND
+
+
+def note_gap(lost: Lost) -> None:
+    """Say which bytes no file contains."""
+    from native_reader.sentences import say
+
+    gap = say("gap of store", store=lost.store, start=lost.start, stop=lost.stop, bytes=lost.stop - lost.start)
+    note(say("warning", what=gap if lost.back is None else say("sentences", first=gap, second=lost.back)))
+
+
+def note_skipped(ranges: int, size: int) -> None:
+    """Say how much damage was skipped."""
+    from native_reader.sentences import say
+
+    note(say("warning", what=say("skipped ranges", ranges=ranges, bytes=size)))

@@ -10,6 +10,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import bar, clear, note, note_room, warnings_in
 from rmqstore.text import as_json
 
@@ -78,7 +79,7 @@ TIER = click.option(
 )
 def repair(asked: Asked, target: str | None, dry_run: bool, lang: str, **choices: Any) -> int:
     target = folder_of(asked, target, "repair")
-    reading = reading_of(asked, asked.values(), "A repair", lang)
+    reading = reading_of(asked, asked.values(), lang)
     with warnings_in(lang):
         store = asked.open()
         if not (dry_run or choices["link"]):
@@ -92,15 +93,15 @@ def folder_of(asked: Asked, target: str | None, command: str) -> str:
     """The folder for the new store. It is the last argument, so it is missing if there is only one."""
     if target is None or not (asked.paths or asked.places):
         store = "STORE" if target is None else shlex.quote(target)
-        raise click.UsageError(f"The folder for the new store is missing: rmqstore {command} {store} NEW", click.get_current_context())
+        raise click.UsageError(in_words("no folder", command=command, store=store), click.get_current_context())
     return target
 
 
-def reading_of(asked: Asked, values: dict[str, Any], what: str, language: str = "en") -> dict[str, Any]:
+def reading_of(asked: Asked, values: dict[str, Any], language: str | None = None) -> dict[str, Any]:
     """How the store is read. `values`: the options that are not used yet."""
     rate = values.pop("max_read_rate", None)
     if values:
-        raise click.UsageError(f"{what} takes no other options: --option {next(iter(values))}.")
+        raise click.UsageError(in_words("no such options", name=next(iter(values))))
     return {"jobs": asked.jobs, "progress": bar("reading", language=language), "max_read_rate": rate}
 
 

@@ -11,6 +11,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, BROKER, LANGUAGE, NAMES, PATHS, PLACES, READING, RETENTION, WHERE, WRITTEN_SUMMARY, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import bar, clear, note, warnings_in
 from rmqstore.cli.summarize import complete
 from rmqstore.text import as_json
@@ -92,7 +93,7 @@ def report(
 
 def _refuse_title(to: str, title: str | None) -> None:
     if to != "html" and title is not None:
-        raise click.UsageError("Metrics have no --title. Use --name for the broker's name.", click.get_current_context())
+        raise click.UsageError(in_words("no title"), click.get_current_context())
 
 
 def _summarize(output: Path, brokers: Mapping[str, Facts], language: str) -> None:
@@ -116,7 +117,7 @@ def _refuse_others(options: Iterable[str]) -> None:
 
     possible = [name for name in TABLE_OPTIONS if name not in _OF_ROWS]
     if wrong := next((name for name in options if name not in possible), None):
-        raise click.UsageError(f"A report does not take --option {wrong}. Possible: {', '.join(possible)}", click.get_current_context())
+        raise click.UsageError(in_words("not for report", name=wrong, possible=", ".join(possible)), click.get_current_context())
 
 
 def _moment(text: str, zone: tzinfo) -> datetime:

@@ -11,6 +11,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import bar, clear, note, note_room, warnings_in
 from rmqstore.text import as_json
 
@@ -45,7 +46,7 @@ def rescue(asked: Asked, target: str | None, output: str | None, lang: str) -> i
     values = asked.values()
     rate = values.pop("max_read_rate", None)
     if values:
-        raise click.UsageError(f"A rescue takes no other options: --option {next(iter(values))}.")
+        raise click.UsageError(in_words("no such options", name=next(iter(values))))
     with warnings_in(lang):
         store = asked.open()
     is_again = (Path(target) / "rescue.md").exists()  # it is written last
@@ -70,7 +71,7 @@ def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[As
         return (asked if target is None else replace(asked, paths=(*asked.paths, target))), output
     if target is None or not (asked.paths or asked.places):
         store = "STORE" if target is None else shlex.quote(target)
-        text = f"The folder for the rescued messages is missing: rmqstore rescue {store} FOLDER"
+        text = in_words("no folder of rescue", store=store)
         raise click.UsageError(text, click.get_current_context())
     return asked, target
 

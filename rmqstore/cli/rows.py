@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rmqstore.cli import stderr
+from rmqstore.cli.spoken import spoken
 from rmqstore.text import AUTO, NONE, as_json, body_of, cell, for_people, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import RenderableType
+
+    from native_reader.sentences import Said
 
 
 Row = Mapping[str, Any]
@@ -46,9 +49,9 @@ def number(value: Any) -> str:
 
 def size(value: Any) -> str:
     """1.5 GiB."""
-    from native_reader.text import size_of
+    from native_reader.text import in_chinese, size_of
 
-    return size_of(value)
+    return in_chinese(size_of(value)) if spoken() == "zh" else size_of(value)
 
 
 def share(value: Any) -> str:
@@ -74,7 +77,8 @@ class Output:
         self.is_json, self.is_terminal = json, not json and is_terminal()
         self.zone, self.body = zone, AUTO if body == NONE else body
         self._has_head = False
-        self._layout, self._left_out = ColumnWidths(), ""
+        self._layout = ColumnWidths()
+        self._left_out: Said | None = None
 
     def rows(
         self, columns: Sequence[str], rows: Iterable[Row], looks: Mapping[str, ColumnLook] | None = None, less: Sequence[str] = ()
@@ -91,10 +95,10 @@ class Output:
             while some := list(islice(remaining, _AT_ONCE)):
                 self._table(columns, some, looks or {}, less)
                 self._has_head = True
-            if self._left_out:
+            if self._left_out is not None:
                 sys.stdout.flush()
                 stderr.note(self._left_out)
-                self._left_out = ""
+                self._left_out = None
         else:
             if not self._has_head:
                 self.line("\t".join(columns))
@@ -147,7 +151,9 @@ class Output:
             console.print(blocks(titles, texts))
             return
         if left_out := [title for name, title in zip(columns, titles, strict=True) if name not in shown]:
-            self._left_out = f"not shown on {console.width} columns: {', '.join(left_out)}. A wider terminal or --json has them"
+            from native_reader.sentences import say
+
+            self._left_out = say("columns left out", width=console.width, names=", ".join(left_out))
         numbers = {name for name, look in looks.items() if look.is_number}
         cells = {name: (title, [text[place] for text in texts]) for place, (name, title) in enumerate(zip(columns, titles, strict=True))}
         fits = self._layout.fits(shown, console.width)

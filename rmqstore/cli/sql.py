@@ -10,8 +10,10 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, PLACES, READING, STRICT, SUMMARY, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.reading import note_gap, note_skipped
 from rmqstore.cli.rows import Output
 from rmqstore.cli.rows_file import is_text, write_rows
+from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
@@ -48,10 +50,11 @@ _ZONE = WHERE[1:]
 @takes(_ARGUMENTS, SUMMARY, _ZONE, AS_JSON, STRICT, READING, PLACES)
 def sql(asked: Asked, query: str | None, output: Path | None) -> int:
     if query is not None and not asked.paths and not asked.places:  # the store was taken for it
-        what = f'The query is missing after the store: rmqstore sql {query} "SELECT …"'
-        raise click.UsageError(what, click.get_current_context())
+        raise click.UsageError(in_words("no query", store=query), click.get_current_context())
     asked.check_paths()
     assert query is not None
+    from native_reader.sentences import Said, say
+
     is_plain = output is None or is_text(output)
     with warnings() as warned:
         store = asked.open()
@@ -62,14 +65,14 @@ def sql(asked: Asked, query: str | None, output: Path | None) -> int:
             with query_of.batches() as (schema, batches):
                 count = write_rows(output, schema, batches, store)
             clear()
-            note(f"{count:,} {'row' if count == 1 else 'rows'} in {output}")
+            note(say("rows in file", rows=count, file=str(output)))
         else:
             printed = Output(json=asked.as_json, zone=asked.zone)
             with query_of.batches() as (schema, batches):
                 count = printed.batches(schema, _shown(batches))
             clear()
             if not count and not asked.as_json:
-                note("0 rows")
+                note(Said("no rows"))
     return FOUND if _note_damage(query_of) or warned.has_loss else CLEAN
 
 
@@ -85,9 +88,7 @@ def _note_damage(query: Query) -> bool:
     found = {(each.segment, each.start): each.end - each.start for run in query.runs for each in run.report.damage}
     gaps = {(lost.store, lost.start): lost for run in query.runs for lost in run.lost if lost.is_gap}
     for lost in gaps.values():
-        where = f"offsets {lost.start:,} to {lost.stop:,} ({lost.stop - lost.start:,} bytes)"
-        note(f"warning: {lost.store}: no file contains {where}{lost.how_to_get_back and '. '}{lost.how_to_get_back}")
+        note_gap(lost)
     if found:
-        ranges = "1 damaged range" if len(found) == 1 else f"{len(found):,} damaged ranges"
-        note(f"warning: skipped {ranges} with {sum(found.values()):,} bytes. rmqstore tables STORE damage lists all damage")
+        note_skipped(len(found), sum(found.values()))
     return bool(found or gaps)

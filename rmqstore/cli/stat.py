@@ -14,6 +14,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, BROKER, FILTERS, NAMES, PATHS, PLACES, READING, STRICT, WHERE, WRITTEN_SUMMARY, Asked, Number, takes
 from rmqstore.cli.reading import Read
 from rmqstore.cli.rows import NUMBER, SHARE, SIZE, ColumnLook, Output
+from rmqstore.cli.spoken import spoken
 from rmqstore.cli.stderr import note
 from rmqstore.cli.summarize import complete, has_conditions
 from rmqstore.text import time_text
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from native_reader.facts import DeletedInAll, Tally
+    from native_reader.sentences import Said
 
 HELP = """Show what fills the log: messages and bytes by topic, tag, hour, day, producer, kind, queue or size. Several --by are combined.
 
@@ -136,13 +138,13 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
             for batch in batches:
                 tally.add(keyed(batch, by, asked.zone))
         deleted = DeletedInAll(store.stores)
-        how = f"times in {zone or 'UTC'}, read in {_took(time.monotonic() - begun)}"
+        how = {"zone": str(zone or "UTC"), "time": _took(time.monotonic() - begun)}
         known = _Known(names, {None: deleted})
         if BROKER in by:
             known.deleted.update({each.uri: DeletedInAll((each,)) for each in store.stores})
         _print(output, tally, by, top, known)
         read.expect(tally.totals()["messages"])
-        _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store).text())
+        _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store))
     return read.code
 
 
@@ -168,6 +170,8 @@ def _took(seconds: float) -> str:
 def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, known: _Known) -> None:
     import pyarrow as pa
 
+    from native_reader.sentences import Said, say
+
     size, groups = tally.totals()["bytes"], tally.table()
     groups = pa.table({}) if groups is None else groups
     is_ordered = any(DIMENSIONS[each].ordered for each in by)
@@ -188,29 +192,32 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, k
     found = (_row(row, by, size, known.names) | {"is_deleted": known.is_deleted(row)} for row in rows)
     output.rows(columns, map(_marked, found) if output.is_terminal else found, looks, _LESS)
     if len(shown) < len(groups):
-        note(f"{len(groups) - len(shown):,} more groups are not shown; --top 0 shows all")
+        note(say("groups left out", count=len(groups) - len(shown)))
     if tally.forgotten_groups:
-        note("warning: too many groups. The smallest are only in the totals, and the figures of other small ones can be too low")
+        note(say("warning", what=Said("groups forgotten")))
 
 
-def _summarize(tally: Tally, how: str, *more: str | None) -> None:
-    """The lines below the table."""
-    from native_reader.text import counted, size_of
+def _summarize(tally: Tally, how: Mapping[str, str], *more: Said | None) -> None:
+    """The lines below the table. `how`: the zone of times, and how long the read took."""
+    from native_reader.sentences import say
+    from native_reader.text import size_of
 
     totals, groups = tally.totals(), tally.table()
-    count = counted(0 if groups is None else len(groups), "group")
-    note(f"{totals['messages']:,} messages, {size_of(totals['bytes'])} of records, {count}, {how}")
-    for text in more:
-        if text is not None:
-            note(text)
+    counts = {"messages": totals["messages"], "groups": 0 if groups is None else len(groups)}
+    note(say("stat totals", **counts, size=size_of(totals["bytes"]), **how))
+    for each in more:
+        if each is not None:
+            note(each)
 
 
 def _marked(row: dict[str, Any]) -> dict[str, Any]:
     """For people: a mark at the name of a topic that was deleted."""
-    return row | {"topic": f"{row['topic']} (deleted)"} if row["is_deleted"] else row
+    from native_reader.sentences import say
+
+    return row | {"topic": say("name of deleted", topic=row["topic"]).text(spoken())} if row["is_deleted"] else row
 
 
-def _deleted(tally: Tally, deleted: DeletedInAll, is_all: bool) -> str | None:
+def _deleted(tally: Tally, deleted: DeletedInAll, is_all: bool) -> Said | None:
     """What the deleted topics still take, for people; None if there are none."""
     from rmqstore.disk import said_of_deleted
 
@@ -219,7 +226,7 @@ def _deleted(tally: Tally, deleted: DeletedInAll, is_all: bool) -> str | None:
     if not rows:
         return None
     messages, size = (sum(row[each] for row in rows) for each in ("messages", "bytes"))
-    return said_of_deleted([row["topic"] for row in rows], messages, size, is_all=is_all).text()
+    return said_of_deleted([row["topic"] for row in rows], messages, size, is_all=is_all)
 
 
 def minute_of(zone: tzinfo | None, moment: datetime) -> str:
@@ -229,9 +236,11 @@ def minute_of(zone: tzinfo | None, moment: datetime) -> str:
 
 def age_of(now: float, moment: datetime) -> str:
     """How long ago that was, for people."""
-    from native_reader.text import duration_of
+    from native_reader.sentences import CHINESE
+    from native_reader.text import duration_of, in_chinese
 
-    return duration_of(max(0, now - moment.timestamp()))
+    age = duration_of(max(0, now - moment.timestamp()))
+    return in_chinese(age) if spoken() == CHINESE else age
 
 
 def _row(row: dict[str, Any], by: tuple[str, ...], whole: int, names: Mapping[str, str]) -> dict[str, Any]:

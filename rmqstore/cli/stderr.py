@@ -10,11 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rmqstore.cli.spoken import spoken
 from rmqstore.text import for_people
 
 if TYPE_CHECKING:
     from native_reader import Progress, Store
     from native_reader.errors import Warned
+    from native_reader.sentences import Said
 
 _CLEAR = "\r\x1b[K"
 _MOST_WARNINGS = 10
@@ -26,11 +28,19 @@ def is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def note(text: str) -> None:
-    """One line on standard error, which people read: with paths, not URIs."""
+def note(text: str | Said) -> None:
+    """One line on standard error, which people read: in their language, and with paths, not URIs."""
     if sys.stderr is not None:  # None in a process without one
+        text = text if isinstance(text, str) else text.text(spoken(), _with_flags)
         sys.stderr.write(f"{_CLEAR if is_terminal() else ''}{for_people(text)}\n")
         sys.stderr.flush()
+
+
+def _with_flags(text: str) -> str:
+    from native_reader.errors import spelled
+    from rmqstore.cli.asked import spelled as flag
+
+    return spelled(text, flag)
 
 
 def note_room(store: Store, target: str, kind: str, language: str) -> None:
@@ -54,13 +64,14 @@ def clear() -> None:
         sys.stderr.flush()
 
 
-def bar(*labels: str, language: str = "en") -> bool | Callable[[Progress], object]:
+def bar(*labels: str, language: str | None = None) -> bool | Callable[[Progress], object]:
     """For the engine's `progress`: a bar on a terminal, else one line a minute. `labels`: one for each read, in their order."""
     from native_reader.scan.progress import Bar, Lines
 
     if sys.stderr is None:
         return False
-    return Bar(sys.stderr, *labels, stays=False) if is_terminal() else Lines(sys.stderr, *labels, language=language)
+    language = language or spoken()
+    return Bar(sys.stderr, *labels, stays=False, language=language) if is_terminal() else Lines(sys.stderr, *labels, language=language)
 
 
 def text_in(record: logging.LogRecord, language: str) -> str:
@@ -74,25 +85,27 @@ def text_in(record: logging.LogRecord, language: str) -> str:
 @contextmanager
 def warnings_in(language: str) -> Iterator[Warned]:
     """As `warnings`, in that language."""
+    with warnings(text_of=lambda record: text_in(record, language)) as warned:
+        yield warned
+
+
+def _warn(text: str, is_loss: bool) -> None:
     from native_reader.sentences import say
 
-    def show(text: str, is_loss: bool) -> None:
-        note(say("warning", what=text).text(language))
-
-    with warnings(show, lambda record: text_in(record, language)) as warned:
-        yield warned
+    note(say("warning", what=text))
 
 
 @contextmanager
 def warnings(
-    show: Callable[[str, bool], object] = lambda text, is_loss: note(f"warning: {text}"),
-    text_of: Callable[[logging.LogRecord], str] = logging.LogRecord.getMessage,
+    show: Callable[[str, bool], object] = _warn,
+    text_of: Callable[[logging.LogRecord], str] = lambda record: text_in(record, spoken()),
 ) -> Iterator[Warned]:
     """Print the engine's warnings, the first of many only.
 
     `show`: called instead, with each text, and whether it is about a loss. `text_of`: another language.
     """
     from native_reader.errors import Warned
+    from native_reader.sentences import say
     from rmqstore.cli.asked import spelled as flag
 
     logger = logging.getLogger(_LOGGER)
@@ -104,4 +117,4 @@ def warnings(
     finally:
         logger.propagate = before
         if warned.left_out:
-            note(f"warning: {warned.left_out:,} more warnings are not shown")
+            note(say("warnings left out", count=warned.left_out))

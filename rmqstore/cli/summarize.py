@@ -13,6 +13,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN
 from rmqstore.cli.repair import reading_of
+from rmqstore.cli.spoken import in_words, spoken
 from rmqstore.cli.stderr import bar, clear, note
 from rmqstore.text import as_json
 
@@ -40,12 +41,12 @@ _NO_CONDITIONS = {"summary", "time_zone", "max_read_rate", "mode", "fail_on_data
     *(AS_JSON, READING, PLACES),
 )
 def summarize(asked: Asked, folder: str) -> int:
-    reading = reading_of(asked, asked.values(), "A summary")
+    reading = reading_of(asked, asked.values())
     if reading.pop("jobs") > 1:
-        raise click.UsageError("A summary is written by one job: omit --jobs.", click.get_current_context())
+        raise click.UsageError(in_words("one job"), click.get_current_context())
     done = asked.open().summarize(folder, **reading)
     clear()
-    click.echo(as_json(asdict(done)) if asked.as_json else "\n".join(done.lines()))
+    click.echo(as_json(asdict(done)) if asked.as_json else "\n".join(done.lines(spoken())))
     return CLEAN
 
 
@@ -57,6 +58,7 @@ def has_conditions(asked: Asked) -> bool:
 def complete(asked: Asked, store: Store) -> None:
     """Write the parts that the summary lacks, if it is in a local folder. Says what prevents it."""
     from native_reader import ExportError
+    from native_reader.sentences import say
 
     folder = asked.options.get("summary")
     if not isinstance(folder, str) or ("://" in folder and not folder.startswith("file://")):
@@ -65,8 +67,8 @@ def complete(asked: Asked, store: Store) -> None:
         try:
             done = one.summarize(folder, progress=bar("writing the summary"), max_read_rate=asked.values().get("max_read_rate"))
         except ExportError as error:
-            note(f"warning: the summary was not completed: {error}")
+            note(say("warning", what=say("summary incomplete", why=str(error))))
             return
         clear()
         if done.written:
-            note(f"summary {next(done.lines())}")
+            note(say("summary", what=next(done.said())))

@@ -12,6 +12,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, Asked, Number, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
+from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import for_people
 
@@ -63,7 +64,7 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
         _describe(output, name)
         return CLEAN
     if name == "messages":
-        raise click.UsageError("Use rmqstore cat for messages.")
+        raise click.UsageError(in_words("use cat"))
     with warnings() as warned:
         store = asked.open()
         table_name = _known(name)
@@ -77,23 +78,27 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
         count = output.batches(table.schema, batches, hidden, _LESS.get(table_name, (_FILE,)))
         clear()
         if count == 0 and not asked.as_json:
-            note("0 rows")
+            from native_reader.sentences import Said
+
+            note(Said("no rows"))
     return FOUND if warned.has_loss or (name == "damage" and count) else CLEAN
 
 
 def _known(name: str | None) -> str:
     """The name of a table. A single argument is one, so if the name was forgotten, it is the store."""
     from native_reader.api import TABLE_NAMES
-    from native_reader.errors import did_you_mean
+    from native_reader.errors import nearest
 
-    known = f"All tables: {', '.join(TABLE_NAMES)}"
+    known = ", ".join(TABLE_NAMES)
     if name is None:
-        raise click.UsageError(f"The name of a table is missing. {known}")
+        raise click.UsageError(in_words("no table named", tables=known))
     if name in TABLE_NAMES:
         return name
     if "/" in name or os.path.exists(name):
-        raise click.UsageError(f"The name of a table is missing after the store: rmqstore tables {shlex.quote(name)} NAME. {known}")
-    raise click.UsageError(f"{name!r} is not a table.{did_you_mean(name, TABLE_NAMES)} {known}")
+        raise click.UsageError(in_words("no table after store", store=shlex.quote(name), tables=known))
+    near = nearest(name, TABLE_NAMES)
+    wrong = {"name": repr(name), "tables": known}
+    raise click.UsageError(in_words("no such table", **wrong) if near is None else in_words("no such table near", **wrong, near=near))
 
 
 def _describe(output: Output, name: str | None) -> None:

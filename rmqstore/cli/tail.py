@@ -43,10 +43,11 @@ def tail(asked: Asked, follow: bool, count: int, body: str) -> int:
 def _follow(asked: Asked, read: Read, values: dict[str, Any], messages: Messages, count: int) -> None:
     """Print the newest messages, then those that follow them."""
     from native_reader.errors import spelled as in_words
+    from native_reader.sentences import Said, say
 
-    with asked.open().follow(start="latest", warn=lambda text: note(f"warning: {in_words(text, spelled)}"), **values) as arrivals:
+    with asked.open().follow(start="latest", warn=lambda text: note(say("warning", what=in_words(text, spelled))), **values) as arrivals:
         messages.print(arrivals.newest(count, read.batches))
         if not arrivals.is_live:
-            note("no broker on this host has the store open; waiting for new messages all the same")
+            note(Said("not followed"))
         for run in arrivals.runs():
             messages.print(read.of_run(run))

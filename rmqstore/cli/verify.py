@@ -13,7 +13,7 @@ from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.cli.summarize import complete
-from rmqstore.text import LANGUAGES, for_people, padded, safe
+from rmqstore.text import for_people, padded, safe
 
 HELP = """Check that the log, consume queues, index, checkpoint and configuration of a store agree. It reads the whole log once.
 
@@ -31,13 +31,6 @@ _COLORS = {"error": "red", "warning": "yellow", "note": None}
 _FIRST = 3
 """Findings of a code that are printed, if there are more and not all are wanted."""
 _MARGIN = " " * 9
-_TEXTS = {
-    "at offset": ("at offset {:,}", "偏移量 {:,}"),
-    "findings": ("{:,} findings", "{:,} 个问题"),
-    "places": (" in {:,} places", "，共 {:,} 处"),
-    "more": ("{:,} more; --all prints each", "另有 {:,} 个；--all 全部列出"),
-    "separator": (": ", "："),
-}
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -110,21 +103,23 @@ class _Printer:
             severity, found, advice = self._in_words(row)
             self._print_heading(row, severity, self._place(row))
             for line in (*found, f"→ {advice}"):
-                self._output.line(f"{_MARGIN}{for_people(line)}")
+                self._line(for_people(line))
         sys.stdout.flush()
 
     def _print_code(self, code: _Code) -> None:
-        places = "" if code.places == code.count else self._say("places", code.places)
+        counted = self._say("findings of code", findings=code.count)
+        if code.places != code.count:
+            counted = self._say("findings in places", findings=code.count, places=code.places)
         severity, (*meaning, _), advice = self._in_words(code.first[0])
-        self._print_heading(code.first[0], severity, f"{self._say('findings', code.count)}{places}")
+        self._print_heading(code.first[0], severity, counted)
         for line in meaning:
-            self._output.line(f"{_MARGIN}{for_people(line)}")
+            self._line(for_people(line))
         for row in code.first:
             *_, found = self._in_words(row)[1]
-            self._output.line(f"{_MARGIN}{self._place(row)}{self._say('separator')}{for_people(found)}")
+            self._line(self._say("at", place=self._place(row), what=for_people(found)))
         if left := code.count - len(code.first):
-            self._output.line(f"{_MARGIN}{self._say('more', left)}")
-        self._output.line(f"{_MARGIN}→ {for_people(advice)}")
+            self._line(self._say("more of code", findings=left))
+        self._line(f"→ {for_people(advice)}")
 
     def _in_words(self, row: dict[str, Any]) -> tuple[str, tuple[str, ...], str]:
         from rmqstore.results import in_words
@@ -138,8 +133,14 @@ class _Printer:
 
     def _place(self, row: dict[str, Any]) -> str:
         queue = "" if row["topic"] is None else safe(row["topic"]) + ("" if row["queue_id"] is None else f"/{row['queue_id']}")
-        place = for_people(row["file"]) + ("" if row["offset"] is None else f" {self._say('at offset', row['offset'])}")
+        offset = "" if row["offset"] is None else self._say("at offset", offset=row["offset"])
+        place = f"{for_people(row['file'])} {offset}".rstrip()
         return f"{queue}  {place}" if queue else place
 
-    def _say(self, text: str, *numbers: int) -> str:
-        return _TEXTS[text][LANGUAGES.index(self._language)].format(*numbers)
+    def _line(self, text: str) -> None:
+        self._output.line(f"{_MARGIN}{text}")
+
+    def _say(self, kind: str, **values: int | str) -> str:
+        from native_reader.sentences import say
+
+        return say(kind, **values).text(self._language)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from native_reader.facts import Problem, Row, Top
-from native_reader.text import number_of, share_of, size_of
+from native_reader.text import number_of, share_of
 from rmqstore.report.markup import Markup, element, joined, name_of
 from rmqstore.report.words import Words
 
@@ -67,9 +67,9 @@ def stacked(*lines: str | None) -> Markup:
     return joined(*(element("div", line) for line in lines if line is not None))
 
 
-def share_cell(value: int, whole: int) -> Markup:
+def share_cell(words: Words, value: int, whole: int) -> Markup:
     """A percentage with its bar."""
-    return joined(share_of(value, whole), bar(value / whole if whole else 0))
+    return joined(words.measure(share_of(value, whole)), bar(value / whole if whole else 0))
 
 
 def name(words: Words, value: object, missing: str = "no_name") -> Markup:
@@ -84,13 +84,13 @@ def ranking(words: Words, found: Top, whole: int, titles: Sequence[str], names: 
     others = None
     if found.groups:
         empty = [None] * (len(titles) - 1)
-        others = [words.say("others", count=found.groups), *empty, *_figures(found.others, whole)]
-    return table(columns, ([*names(row), *_figures(row, whole)] for row in found.rows), others)
+        others = [words.say("others", count=found.groups), *empty, *_figures(words, found.others, whole)]
+    return table(columns, ([*names(row), *_figures(words, row, whole)] for row in found.rows), others)
 
 
-def _figures(row: Mapping[str, object], whole: int) -> list[str]:
+def _figures(words: Words, row: Mapping[str, object], whole: int) -> list[str]:
     size = int(str(row["bytes"]))
-    return [number_of(row["messages"]), size_of(size), share_cell(size, whole)]
+    return [number_of(row["messages"]), words.size(size), share_cell(words, size, whole)]
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> Markup:

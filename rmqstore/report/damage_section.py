@@ -10,7 +10,7 @@ import numpy as np
 from native_reader.facts import REASONS, Damage, Facts, FirstFindings, Missing, Problem
 from native_reader.sentences import Said, say, verbatim
 from native_reader.start import NO, lines_of, question
-from native_reader.text import names_of, number_of, size_of
+from native_reader.text import names_of, number_of
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.markup import Markup, element
 from rmqstore.report.segment_map import segment_map
@@ -50,7 +50,7 @@ def damage_sentence(facts: Facts, words: Words) -> str:
     """Whether there is damage."""
     if not facts.damaged_places:
         return words.say("undamaged")
-    return words.say("damaged", size=size_of(facts.damaged_bytes), places=words.say("n_places", count=facts.damaged_places))
+    return words.say("damaged", size=words.size(facts.damaged_bytes), places=words.say("n_places", count=facts.damaged_places))
 
 
 def _older(facts: Facts, words: Words) -> Markup | None:
@@ -89,7 +89,7 @@ def _reasons(facts: Facts, words: Words) -> Markup:
         found[gap.reason] = count + 1, size + gap.stop - gap.start
     columns = ((words.say("reason"), TEXT), (words.say("meaning"), TEXT), (words.say("ranges"), NUMBER), (words.say("size"), NUMBER))
     rows = [
-        (reason, Said(f"reason {reason}").text(words.language), number_of(count), size_of(size))
+        (reason, Said(f"reason {reason}").text(words.language), number_of(count), words.size(size))
         for reason, (count, size) in sorted(found.items())
     ]
     return table(columns, rows)
@@ -108,7 +108,7 @@ def _largest(facts: Facts, words: Words) -> Markup:
     lines = [
         (
             f"{start:,}",
-            size_of(stop - start),
+            words.size(stop - start),
             what.reason,
             name(words, what.said.text(words.language)),
             name(words, file.rpartition("/")[2]),

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from native_reader.facts import Expiry, Facts, LogFacts, Row, Tally, expiry_of
 from native_reader.sentences import Said
-from native_reader.text import size_of
 from rmqstore.disk import has_rest, used_percent
 from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
 from rmqstore.report.markup import Markup, element, filled, joined
@@ -19,9 +18,9 @@ _MOST_NAMES = 5
 def on_disk(facts: Facts, words: Words) -> Markup:
     """How large the store is on its disk, and how full the disk is."""
     usage = facts.usage
-    total = size_of(usage.total) if usage.is_whole else words.say("at_least", size=size_of(usage.total))
+    total = words.size(usage.total) if usage.is_whole else words.say("at_least", size=words.size(usage.total))
     sizes = {each: words.say("not_counted") for each in ("log", "queues", "index", "other")}
-    sizes |= {each: size_of(size) for each, size in usage.known.items()}
+    sizes |= {each: words.size(size) for each, size in usage.known.items()}
     text = words.say("on_disk", total=total, **sizes)
     of_disk = _of_disk(facts, words)
     if of_disk is not None:
@@ -33,8 +32,8 @@ def _of_disk(facts: Facts, words: Words) -> str | None:
     """How full the disk is. What is reserved for others is neither used nor free."""
     disk, free = facts.settings.disk, facts.settings.free
     if disk is None:
-        return None if free is None else words.say("of_disk_free", free=size_of(free))
-    sizes = {each: size_of(getattr(disk, each)) for each in ("size", "used", "free")}
+        return None if free is None else words.say("of_disk_free", free=words.size(free))
+    sizes = {each: words.size(getattr(disk, each)) for each in ("size", "used", "free")}
     rest = words.say("reserved") if has_rest(disk) else ""
     text = words.say("of_disk", **sizes, rest=rest, percent=used_percent(disk))
     return words.say("two_sentences", first=text, second=words.say("limits"))
@@ -48,7 +47,7 @@ def deleted_topics(facts: Facts, words: Words) -> Markup | None:
     names = [part for each in found.names[:_MOST_NAMES] for part in (words.say("comma"), name(words, each))][1:]
     more = " …" if len(found.names) > _MOST_NAMES else None
     key = "deleted_topic" if len(found.names) == 1 else "deleted_topics"
-    counts = {"messages": words.say("n_messages", count=found.messages), "size": size_of(found.bytes)}
+    counts = {"messages": words.say("n_messages", count=found.messages), "size": words.size(found.bytes)}
     text = words.say(key, count=len(found.names), names="{names}", **counts)
     return element("p", filled(text, {"names": joined(*names, more)}))
 
@@ -72,9 +71,9 @@ def disk(facts: Facts, words: Words) -> Markup:
     sizes = {part: sum(int(getattr(account, f"{part}_bytes")) for account in log.accounts) for part in _PARTS}
     columns = ((words.say("part"), TEXT), (words.say("size"), NUMBER), (words.say("share"), SHARE))
     labels = {part: words.say("part_records" if part == "record" else f"part_{part}") for part in _PARTS}
-    parts = [(labels[each], size_of(size), share_cell(size, facts.size)) for each, size in sizes.items() if size]
+    parts = [(labels[each], words.size(size), share_cell(words, size, facts.size)) for each, size in sizes.items() if size]
     used = facts.usage.known.items()
-    places = [(words.say(f"place_{each}"), size_of(size), share_cell(size, facts.usage.total)) for each, size in used]
+    places = [(words.say(f"place_{each}"), words.size(size), share_cell(words, size, facts.usage.total)) for each, size in used]
     has_forgotten = any(tally.forgotten_groups for tally in (log.places, log.tags, log.hosts))
     return section(
         words,
@@ -103,7 +102,7 @@ def _expired(facts: Facts, expiry: Expiry, words: Words) -> str:
     """The segments that a broker would delete now, and the next one."""
     settings, segments = facts.settings, words.say("n_segments", count=len(facts.segments))
     now = f"{words.time(settings.now)} {settings.zone_name}"
-    sizes = {"segments": segments, "size": size_of(expiry.bytes)}
+    sizes = {"segments": segments, "size": words.size(expiry.bytes)}
     text = words.say("expired", hours=words.say("hours", count=settings.reserved), now=now, count=expiry.segments, **sizes)
     following = [words.say("expired_go")] if expiry.segments else []
     if expiry.next is None:

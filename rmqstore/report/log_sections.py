@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from native_reader.facts import DAY, SIZES, Facts, Growth, LogFacts, Row, Tally, pace_of
 from native_reader.layout.kinds import SYSTEM_KINDS
-from native_reader.text import number_of, size_of
+from native_reader.text import number_of
 from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, area, name, note, part, section, share_cell, table, times_in
 from rmqstore.report.markup import Markup, element
 from rmqstore.report.words import Words
@@ -23,7 +23,7 @@ def over_time(facts: Facts, words: Words) -> Markup:
     wrong = note(words.say("wrong_times", messages=words.say("n_messages", count=log.wrong_times))) if log.wrong_times else None
     if not series:
         return section(words, "time", note(words.say("none")), wrong)
-    title = words.say("time_chart", width=words.width(width), peak=size_of(max(size for _, size, _ in series)))
+    title = words.say("time_chart", width=words.width(width), peak=words.size(max(size for _, size, _ in series)))
     last = series[-1][0] + width
     marks = [words.time(series[0][0]), words.time((series[0][0] + last) // 2), words.time(last)]
     figure = element(
@@ -33,7 +33,7 @@ def over_time(facts: Facts, words: Words) -> Markup:
         element("div", *(element("span", mark) for mark in marks), class_="axis"),
     )
     columns = ((words.say("from"), TEXT), (words.say("messages"), NUMBER), (words.say("size"), NUMBER))
-    rows = [(words.time(start), number_of(count), size_of(size)) for start, size, count in series if count]
+    rows = [(words.time(start), number_of(count), words.size(size)) for start, size, count in series if count]
     details = element("details", element("summary", words.say("time_table")), table(columns, rows))
     zone = times_in(words, facts.settings.zone_name)
     return section(words, "time", figure, zone, details, wrong, *_growth(facts, words, pace_of(log)))
@@ -42,18 +42,18 @@ def over_time(facts: Facts, words: Words) -> Markup:
 def _growth(facts: Facts, words: Words, pace: Growth | None) -> list[Markup]:
     if pace is None or facts.log.last is None:
         return [element("p", words.say("pace_short"))]
-    found = [element("p", words.say("pace_whole", rate=size_of(pace.whole)))]
+    found = [element("p", words.say("pace_whole", rate=words.size(pace.whole)))]
     if pace.recent is not None:
-        found.append(element("p", words.say("pace_recent", rate=size_of(pace.recent))))
+        found.append(element("p", words.say("pace_recent", rate=words.size(pace.recent))))
     free = facts.settings.free
     if free is None:
         return [*found, note(words.say("disk_unknown"))]
     left = free / pace.latest * DAY if pace.latest > 0 else float("inf")
     if left > _FAR:
-        text = words.say("disk_full_far", free=size_of(free))
+        text = words.say("disk_full_far", free=words.size(free))
     else:
         when = words.time(facts.log.last + int(left))
-        text = words.say("disk_full", free=size_of(free), time=words.duration(int(left)), when=when)
+        text = words.say("disk_full", free=words.size(free), time=words.duration(int(left)), when=when)
     return [*found, element("p", text), note(words.say("disk_full_assumptions"))]
 
 
@@ -61,10 +61,10 @@ def sizes(facts: Facts, words: Words) -> Markup:
     """Sizes of records."""
     log = facts.log
     whole = int(log.size_bytes.sum())
-    labels = [*(words.say("up_to", size=size_of(size)) for size in SIZES), words.say("above", size=size_of(SIZES[-1]))]
+    labels = [*(words.say("up_to", size=words.size(size)) for size in SIZES), words.say("above", size=words.size(SIZES[-1]))]
     classes = zip(labels, log.size_records.tolist(), log.size_bytes.tolist(), strict=True)
     columns = ((words.say("record_size"), TEXT), (words.say("records"), NUMBER), (words.say("size"), NUMBER), (words.say("share"), SHARE))
-    rows = [(label, number_of(count), size_of(size), share_cell(size, whole)) for label, count, size in classes if count]
+    rows = [(label, number_of(count), words.size(size), share_cell(words, size, whole)) for label, count, size in classes if count]
     return section(
         words,
         "sizes",
@@ -86,7 +86,7 @@ def _largest(tally: Tally, words: Words, keys: tuple[str, ...]) -> Markup:
     lines = []
     for row in rows:
         mean = int(str(row["bytes"])) / max(1, int(str(row["records"])))
-        figures = (number_of(row["messages"]), size_of(mean), size_of(int(str(row["largest"]))))
+        figures = (number_of(row["messages"]), words.size(mean), words.size(int(str(row["largest"]))))
         lines.append([*(name(words, row[key]) for key in keys), *figures])
     return table(columns, lines)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from native_reader.export.manifest import version
 from native_reader.facts import RESERVED, Facts, FirstFindings, LagOfGroups, Problem, Tally
 from native_reader.start import BETTER_NOT, BUT, NO, UNKNOWN, YES
-from native_reader.text import number_of, size_of
+from native_reader.text import number_of
 from rmqstore.report.blocks import NUMBER, TEXT, TOP, name, note, pairs, part, ranking, section, stacked, table, times_in
 from rmqstore.report.damage_section import damage, damage_sentence, findings_sentence, start
 from rmqstore.report.disk_section import deleted_topics, disk, on_disk
@@ -55,7 +55,7 @@ def name_and_host(facts: Facts) -> str:
 def _summary(facts: Facts, words: Words) -> Markup:
     log = facts.log
     common = {
-        "size": size_of(facts.size),
+        "size": words.size(facts.size),
         "segments": words.say("n_segments", count=len(facts.segments)),
         "damage": damage_sentence(facts, words),
     }
@@ -83,7 +83,7 @@ HEADER = (start, _summary, on_disk, deleted_topics)
 def _read(all_facts: Sequence[Facts], words: Words) -> str:
     """How much of the logs was read, and how much a summary knows."""
     read, known = (sum(getattr(facts.log, f"bytes_{name}") for facts in all_facts) for name in ("read", "known"))
-    return words.say("read_known", read=size_of(read), known=size_of(known)) if known else size_of(read)
+    return words.say("read_known", read=words.size(read), known=words.size(known)) if known else words.size(read)
 
 
 def made(all_facts: Sequence[Facts], words: Words) -> Markup:
@@ -179,8 +179,8 @@ def _row(broker: str, facts: Facts, words: Words) -> list[str]:
     return [
         name(words, broker),
         unknown if facts.start is None or isinstance(facts.start, Problem) else words.say(_ANSWERS[facts.start.outcome]),
-        size_of(facts.damaged_bytes),
-        size_of(usage.total) if usage.is_whole else words.say("at_least", size=size_of(usage.total)),
+        words.size(facts.damaged_bytes),
+        words.size(usage.total) if usage.is_whole else words.say("at_least", size=words.size(usage.total)),
         number_of(facts.log.messages),
         words.time(facts.log.last),
         number_of(lag.groups.totals()["lag"]) if isinstance(lag, LagOfGroups) else unknown,

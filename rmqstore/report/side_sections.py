@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from native_reader.facts import Facts, LagOfGroups, Pending, Problem, Row
-from native_reader.text import number_of, size_of
+from native_reader.text import number_of
 from rmqstore.report.blocks import NUMBER, TEXT, TOP, Columns, name, note, part, problem, section, table, times_in
 from rmqstore.report.markup import Markup
 from rmqstore.report.words import Words
@@ -81,7 +81,7 @@ def dead(facts: Facts, words: Words) -> Markup:
             name(words, row["group"]),
             name(words, row["origin_topic"], "unknown_topic"),
             number_of(row["messages"]),
-            size_of(int(str(row["bytes"]))),
+            words.size(int(str(row["bytes"]))),
             number_of(row["failures"]),
             *(_time(row, key, words) for key in ("first", "last")),
         )
@@ -89,7 +89,13 @@ def dead(facts: Facts, words: Words) -> Markup:
     ]
     others = None
     if top.groups:
-        others = (words.say("others", count=top.groups), None, number_of(top.others["messages"]), size_of(top.others["bytes"]), *[None] * 3)
+        others = (
+            words.say("others", count=top.groups),
+            None,
+            number_of(top.others["messages"]),
+            words.size(top.others["bytes"]),
+            *[None] * 3,
+        )
     return section(words, "dead", note(words.say("dead_note")), times_in(words, facts.settings.zone_name), table(columns, rows, others))
 
 

@@ -8,6 +8,7 @@ from datetime import timedelta, tzinfo
 
 from native_reader.facts import DAY, HOUR
 from native_reader.layout.times import EPOCH
+from native_reader.text import in_chinese, size_of
 from rmqstore.report.texts import TEXTS
 from rmqstore.text import LANGUAGES
 
@@ -35,7 +36,16 @@ class Words:
         text = TEXTS[key][LANGUAGES.index(self.language)]
         number = values.get("count")
         plural = {} if number is None else {"s": "" if number == 1 else "s", "count": f"{number:,}"}
-        return text.format(**(values | plural))
+        measures = {name: self.measure(value) if isinstance(value, str) else value for name, value in values.items()}
+        return text.format(**(measures | plural))
+
+    def size(self, count: float) -> str:
+        """A number of bytes, in the largest unit that fits."""
+        return self.measure(size_of(count))
+
+    def measure(self, text: str) -> str:
+        """A number with its unit, in this language."""
+        return in_chinese(text) if self.language == "zh" else text
 
     def time(self, microseconds: int | None) -> str:
         """A time to the minute; a dash for none."""

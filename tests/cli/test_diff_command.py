@@ -96,7 +96,7 @@ def test_two_stores_that_lack_the_same_are_not_said_to_be_without_differences(
     assert "heads, tags, unique keys" not in said
     assert "But not all messages of both stores are as a broker left them" in said
     code, said = whole_and(tmp_path / "zh", change, "--lang", "zh")
-    assert (code, "比对的内容没有差异。但两个存储的消息并非都完好可读" in said) == (1, True)
+    assert (code, "比对的内容没有差异。但两个 store 中有消息不能正常消费" in said) == (1, True)
 
 
 def test_heads_say_what_was_not_counted_and_which_part_is_not_read(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_doctor_in_chinese_has_the_numbers_and_paths_of_the_english_one(damaged:
     assert english.code == chinese.code == 1
     assert len(english.out.splitlines()) == len(chinese.out.splitlines())
     for line in (
-        "版本       未知：没有 4.9.2 之后的 RocketMQ 版本的特征",
+        "版本       未知：未发现 4.9.2 之后版本的特征",
         "状态       本机没有 broker 正在使用",
         "提示       存在 abort 文件：",
         "后续命令   rmqstore rescue ",
@@ -62,7 +62,7 @@ def test_json_is_in_english_in_every_language(damaged: Path) -> None:
 
 def test_the_locale_decides_the_language_of_doctor(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
-    assert run("doctor", store).out.startswith("存储       ")
+    assert run("doctor", store).out.startswith("store      ")
 
 
 def test_databases_are_named_in_both_languages(own_store: Callable[[str], Golden]) -> None:

@@ -77,4 +77,4 @@ def test_the_folder_must_be_named(tmp_path: Path) -> None:
 
 def test_other_options_are_refused(damaged: Path, tmp_path: Path) -> None:
     ended = run("repair", damaged, tmp_path / "new", "--option", "access=scan")
-    assert (ended.code, ended.err.splitlines()[-1]) == (2, "error: A repair takes no other options: --option access.")
+    assert (ended.code, ended.err.splitlines()[-1]) == (2, "error: This command takes no other options: --option access.")

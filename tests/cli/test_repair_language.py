@@ -67,7 +67,7 @@ def test_rescue_repair_and_doctor_give_the_same_answer(damaged: Path, tmp_path: 
 def test_a_whole_store_gets_a_yes(tmp_path: Path) -> None:
     store = unpack("4.9.7-kinds", tmp_path, STORES).root
     assert "Is it safe to start a broker on this store? yes" in run("rescue", store, tmp_path / "rescued").err
-    assert "可以在此存储上启动 broker 吗？可以" in run("rescue", store, tmp_path / "again", "--lang", "zh").err
+    assert "可以用这个 store 启动 broker 吗？可以" in run("rescue", store, tmp_path / "again", "--lang", "zh").err
 
 
 def test_that_a_broker_refuses_a_store_is_a_warning(own_store: Callable[[str], Golden], tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ def test_a_finding_in_chinese_has_its_meaning_and_its_advice(damaged: Path) -> N
     heading = next(number for number, line in enumerate(lines) if "log-damage" in line)
     assert f"错误     log-damage  {finding['file'].removeprefix('file://')} 偏移量 {finding['offset']:,}" in lines[heading]
     meaning, found, advice = lines[heading + 1 : heading + 4]
-    assert (meaning.strip(), found.strip()) == ("日志中不是记录的字节", Said.from_json(finding["details"]).text(CHINESE))
+    assert (meaning.strip(), found.strip()) == ("commitlog 中有无法识别为记录的字节", Said.from_json(finding["details"]).text(CHINESE))
     assert finding["message"] not in ended.out
-    assert advice.strip() == "→ 用从节点或备份中的数据恢复该区间；rmqstore 会继续读取其余部分，mode=DROPMALFORMED 也一样"
+    assert advice.strip() == "→ 用从节点或备份中的数据补上这一区间；rmqstore 会继续读取其余部分，mode=DROPMALFORMED 也一样"
     assert re.search("[0-9]+ 个错误.*；共检查 [0-9]+ 个 commitlog 文件，", lines[-2])
     assert "--option access=scan" in ended.out
 
@@ -47,5 +47,5 @@ def test_a_page_in_chinese_has_the_findings_in_chinese(damaged: Path) -> None:
     assert run("report", damaged, "-o", page, "--verify", "--lang", "zh").code == 1
     text = page.read_text(encoding="utf-8")
     assert "<div>错误</div><div>log-damage</div>" in text
-    assert "<bdi>日志中不是记录的字节</bdi>" in text
-    assert "<bdi>用从节点或备份中的数据恢复该区间；" in text
+    assert "<bdi>commitlog 中有无法识别为记录的字节</bdi>" in text
+    assert "<bdi>用从节点或备份中的数据补上这一区间；" in text

@@ -107,9 +107,9 @@ def test_a_lost_message_has_a_row_with_all_that_is_still_known(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("at", "english", "chinese"), [
-    (39, "its offset has passed 2 messages", "其位点已越过 2 条消息"),
-    (0, "its offset has not passed 2 messages", "其位点未越过 2 条消息"),
-    (None, "its offset has passed 1 message, and has not passed 1", "其位点已越过 1 条消息，未越过 1 条"),
+    (39, "its offset has passed 2 messages", "消费位点已越过 2 条消息"),
+    (0, "its offset has not passed 2 messages", "消费位点未越过 2 条消息"),
+    (None, "its offset has passed 1 message, and has not passed 1", "消费位点已越过 1 条消息，未越过 1 条"),
 ])  # fmt: skip
 def test_a_letter_says_only_what_there_is(at: int | None, english: str, chinese: str, tmp_path: Path) -> None:
     """It said: past 1 of these messages, and not past 0."""

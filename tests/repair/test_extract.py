@@ -213,7 +213,7 @@ def test_the_command_and_its_page(kinds: Path, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("new",), "error: An extract needs a topic: --topic NAME."),
-        (("new", "--topic", "Plain", "--option", "access=scan"), "error: An extract takes no other options: --option access."),
+        (("new", "--topic", "Plain", "--option", "access=scan"), "error: This command takes no other options: --option access."),
     ],
 )
 def test_wrong_arguments(kinds: Path, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

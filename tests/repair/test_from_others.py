@@ -203,7 +203,7 @@ def test_the_command_says_what_it_took(tmp_path: Path, slave: Path) -> None:
     assert "with the other stores: 800 served" in out.err
     assert run("diff", str(tmp_path / "new"), str(slave)).code == 0
     plan = run("repair", str(store), str(tmp_path / "planned"), "--from", str(slave), "--dry-run", "--lang", "zh")
-    assert "取自其他存储" in plan.out
+    assert "取自其他 store" in plan.out
     assert not (tmp_path / "planned").exists()
 
 

@@ -50,8 +50,8 @@ def test_the_terminal_is_in_the_language_of_the_page(tmp_path: Path) -> None:
     ended, output = made(tmp_path, "--disk-free", "10g", "--lang", "zh_CN")
     page, fills = ended.err.splitlines()
     assert page == f"{output}：{output.stat().st_size:,} 字节"
-    assert fills.endswith("；最大的 topic：T1（占记录的 33.3 %），T2（33.3 %），T0（33.3 %）")
-    assert re.match(r"占用磁盘 [\d.]+ KiB：日志 [\d.]+ KiB，消费队列 0 bytes，索引 0 bytes，其他 [\d.]+ ", fills)
+    assert fills.endswith("；最大的 topic：T1（占记录的 33.3%），T2（33.3%），T0（33.3%）")
+    assert re.match(r"占用磁盘 [\d.]+ KiB：commitlog [\d.]+ KiB，消费队列 0 字节，索引 0 字节，其他 [\d.]+ ", fills)
     facts = nr.open(tmp_path / "store").report(now=1_800_000_000_000, disk_free=10 << 30)
     assert output.read_text(encoding="utf-8") == page_of(facts, "zh")
 
@@ -59,7 +59,7 @@ def test_the_terminal_is_in_the_language_of_the_page(tmp_path: Path) -> None:
 def test_a_size_that_is_not_known_is_said(tmp_path: Path) -> None:
     said = disk.said_of_usage(Usage(4096, None, None, 0), None)
     assert said.text() == "on disk at least 4.0 KiB: log 4.0 KiB, other 0 bytes, not counted: consume queues and index"
-    assert said.text("zh") == "占用磁盘至少 4.0 KiB：日志 4.0 KiB，其他 0 bytes；未计入：消费队列和索引"
+    assert said.text("zh") == "占用磁盘至少 4.0 KiB：commitlog 4.0 KiB，其他 0 字节；未计入：消费队列和索引"
     assert disk.said_of_usage(Usage(None, None, None, None), None).text() == "how much it takes on disk is not known"
 
 
@@ -135,7 +135,7 @@ def test_every_report_had_the_title_store(tmp_path: Path, own_store: Callable[[s
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir={store}\nbrokerName=b-1\nbrokerClusterName=East\n")
     run("report", store, "-o", page, "--now", NOW, "--broker-conf", conf, "--lang", "zh")
-    assert title_of(page) == "RocketMQ 存储报告：b-1, East, 127.0.0.1"
+    assert title_of(page) == "RocketMQ store 报告：b-1, East, 127.0.0.1"
     run("report", store, "-o", page, "--now", NOW, "--title", "Orders & <payments>, before the move")
     assert title_of(page) == "Orders &amp; &lt;payments&gt;, before the move"
     _, page = made(tmp_path)

@@ -40,5 +40,5 @@ def test_a_page_in_chinese_says_what_is_lost_in_chinese() -> None:
         files[path] = kept + bytes(len(content) - len(kept))
     cut = in_memory(files)
     page = page_of(nr.open(f"{cut.url}/store").report(now=NOW // 1000), "zh")
-    assert f"条记录位于日志末尾（偏移量 {end:,}）之后，直到偏移量 " in page
+    assert f"条记录位于 commitlog 末尾（偏移量 {end:,}）之后，直到偏移量 " in page
     assert Said("copied before").text("zh") in page

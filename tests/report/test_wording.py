@@ -33,7 +33,7 @@ def test_the_order_of_the_queue_skew_can_be_seen() -> None:
     files = files_of(log_of([message(number, topic="skewed", queue_id=int(number % 10 == 0)) for number in range(100)]))
     english, chinese = (text_of(files, language) for language in ("en", "zh"))
     assert "Fullest queue (queueId)|Messages in it|Messages above the mean|Times the mean|skewed|2|0|90|40|1.80|" in english
-    assert "消息最多的队列（queueId）|该队列消息数|超出的消息数|倍数|skewed|2|0|90|40|1.80|" in chinese
+    assert "消息最多的队列（queueId）|最多队列的消息数|超出的消息数|倍数|skewed|2|0|90|40|1.80|" in chinese
 
 
 def test_overdue_is_a_dash_where_it_is_not_known() -> None:

@@ -272,8 +272,8 @@ def test_a_line_before_the_first_byte_and_without_a_label_and_in_chinese() -> No
     assert log.getvalue().splitlines() == [
         "0 %, 0 bytes of 1.0 MiB",
         "checking: 50 %, 512.0 KiB of 1.0 MiB, 2:01 min left",
-        "0 %，0 bytes，共 1.0 MiB",
-        "检查：50 %，512.0 KiB，共 1.0 MiB，还需 2:01 min",
+        "0%，0 字节，共 1.0 MiB",
+        "检查：50%，512.0 KiB，共 1.0 MiB，还需 2 分 01 秒",
     ]
 
 

@@ -26,7 +26,18 @@ from rmqstore import text
 ROOT = Path(__file__).parents[2]
 OF_THE_PRODUCT = [path for package in ("native_reader", "rmqstore", "rmqstore_spark") for path in sorted((ROOT / package).rglob("*.py"))]
 SAME_IN_BOTH = {"in rocksdb", "holds topics", "column topic", "null", "result keys", "result topics"}
-SAME_IN_BOTH |= {"label commitlog", "label rocksdb", "and lost", "letter topic"}
+SAME_IN_BOTH |= {
+    "label commitlog",
+    "label rocksdb",
+    "and lost",
+    "letter topic",
+    "label store",
+    "column store",
+    "log",
+    "tag of message",
+    "keys of message",
+    "a key",
+}
 """Without a word of Chinese: names that its readers use as they are."""
 MADE_OF_NAMES = (
     "without ",
@@ -79,7 +90,7 @@ def test_every_name_has_its_sentence() -> None:
     assert ANOMALIES.keys() | {sign for *_, sign in SIGNS} <= BOOK.keys()
 
 
-SAYING = dict.fromkeys(("say", "Said", "joined", "paragraph"), "")
+SAYING = dict.fromkeys(("say", "Said", "joined", "paragraph", "in_words"), "")
 SAYING |= {"refusal": "refused ", "cause": "start ", "result": "result "}
 """The functions that take a kind, and what they put before it."""
 

@@ -1,0 +1,49 @@
+"""The language of what a command says to people: that of `--lang`, else of the locale. What programs read is the same in both."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextvars import ContextVar
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rmqstore.text import LANGUAGES
+
+if TYPE_CHECKING:
+    from native_reader.sentences import Said
+
+_LANGUAGE = ContextVar("language", default=LANGUAGES[0])
+_LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
+
+
+def spoken() -> str:
+    """The language of this command."""
+    return _LANGUAGE.get()
+
+
+def in_words(kind: str, **values: int | str | Said) -> str:
+    """A sentence in the language of this command."""
+    from native_reader.sentences import say
+
+    return say(kind, **values).text(spoken())
+
+
+def speak(arguments: Sequence[str]) -> None:
+    """Choose the language before the arguments are parsed, so that what is wrong with them is said in it, too."""
+    given = [each.removeprefix("--lang=") for each in arguments if each.startswith("--lang=")]
+    given += [value for option, value in pairwise(arguments) if option == "--lang"]
+    _LANGUAGE.set((given and language_of(given[-1])) or language_of_locale())
+
+
+def language_of(text: str) -> str | None:
+    """`zh` of `zh_CN`, `zh-Hans` or `zh_CN.UTF-8`; None of a language that the book does not have."""
+    language = re.split(r"[-_.]", text.lower())[0]
+    return language if language in LANGUAGES else None
+
+
+def language_of_locale() -> str:
+    """The language of the locale, if the book has it; else English."""
+    given = next((each for each in map(os.environ.get, _LOCALE) if each), "")
+    return language_of(given) or LANGUAGES[0]

@@ -1,0 +1,100 @@
+"""What each command says to people with `--lang zh`: no English sentence; and programs get the same bytes in both languages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support.command_line import HOSTILE, Ran, run, run_on_terminal
+
+HAN = "[\u4e00-\u9fff]"
+WORDS = re.compile(r"(?<![\w/.'=-])[A-Za-z]{2,}(?: [A-Za-z]{2,}){2,}(?![\w/=])")
+"""Three words of Latin letters: a sentence, not a name."""
+NAMES = re.compile(r"rmqstore [a-z]+ [^：，。；]*|--[\w-]+( [\w.:/-]+)?|`[^`]*`|/\S+|RocketMQ \S+|Controller|pip install \S+")
+COMMANDS = {
+    "doctor": (),
+    "doctor of all": ("--full",),
+    "ls": (),
+    "ls of queues": ("--queues",),
+    "ls of stores": ("--stores",),
+    "stat": ("--top", "1"),
+    "find": ("--key", "no such key, not"),
+    "find by text": ("--text", "nothing has this"),
+    "cat": ("-n", "2"),
+    "cat of nothing": ("--topic", "T0", "--until", "2000-01-01 00:00:00Z"),
+    "tail": (),
+    "tables": ("queues",),
+    "lag": ("--all",),
+    "lag of states": ("--verify",),
+    "dlq": (),
+    "verify": (),
+    "export": ("-o", "out"),
+    "summarize": ("--to", "summary"),
+    "diff": (),
+}
+"""The commands by their names and what follows."""
+
+
+def arguments(name: str, store: Path, folder: Path) -> list[object]:
+    command, more = name.split(" ", maxsplit=1)[0], [str(folder / each) if each in ("out", "summary") else each for each in COMMANDS[name]]
+    paths = (store, store) if command == "diff" else (store,)
+    return [command, *paths, *more]
+
+
+def in_english(text: str) -> list[str]:
+    """The English sentences, without the names of commands, options and files."""
+    lines = [line for line in text.splitlines() if re.search(HAN, line) or not re.search(r"   |\t|─", line)]
+    return [line for line in lines if WORDS.search(NAMES.sub("…", line))]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_screen_mixes_the_languages(damaged: Path, tmp_path: Path, name: str) -> None:
+    ended = run(*arguments(name, damaged, tmp_path), "--lang", "zh")
+    assert in_english(ended.err) == []
+    english = run(*arguments(name, damaged, tmp_path / "other"), "--lang", "en")
+    assert ended.code == english.code
+    assert len(ended.err.splitlines()) == len(english.err.splitlines())
+    if name.split(" ", maxsplit=1)[0] not in ("doctor", "summarize"):
+        assert ended.out == english.out
+
+
+@pytest.mark.parametrize("name", ["ls", "stat", "cat", "verify", "dlq", "find by text"])
+def test_nor_does_one_on_a_terminal(damaged: Path, tmp_path: Path, name: str) -> None:
+    assert in_english(run_on_terminal(*arguments(name, damaged, tmp_path), "--lang", "zh").out) == []
+
+
+WRONG = {
+    ("fin", "x"): "错误：没有命令 fin。是不是 find？",
+    ("lag", "--lagg", "x"): "错误：没有选项 --lagg。是不是 --all？",
+    ("lag",): "错误：缺少参数 STORE",
+    ("lag", "x", "--by", "day"): "错误：'--by' 的值不正确：可选值为 topic, queue",
+    ("lag", "x", "--jobs", "0"): "错误：'--jobs' / '-j' 的值不正确：'0' 不是 1 至 1000 的整数",
+    ("export", "x"): "错误：缺少 '--output' / '-o'",
+    ("find", "x"): "错误：没有查找条件。请用 --key、--keys、--msg-id、--offset、--text 或 --where；查看全部消息：rmqstore cat",
+    ("diff", "x"): "错误：比对需要两个 store：rmqstore diff A B",
+    ("repair", "x"): "错误：缺少新 store 的目录：rmqstore repair x NEW",
+}
+
+
+@pytest.mark.parametrize("words", WRONG, ids=" ".join)
+def test_a_wrong_argument_is_named_in_chinese(words: tuple[str, ...]) -> None:
+    ended = run(*words, "--lang=zh_CN")
+    assert ended.code == 2
+    *usage, error = ended.err.splitlines()
+    assert error.startswith(WRONG[words].replace("是不是 --all？", ""))
+    assert not usage or (usage[0].startswith("用法：rmqstore") and usage[-1].startswith("查看用法：rmqstore"))
+
+
+def test_the_locale_decides_what_is_said_of_a_wrong_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("lag").err.splitlines()[-1] == "error: Missing argument 'STORE...'."
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert run("lag").err.splitlines()[-1] == "错误：缺少参数 STORE"
+    assert run("lag", "--lang", "en").err.splitlines()[-1] == "error: Missing argument 'STORE...'."
+
+
+@pytest.mark.parametrize("topic", HOSTILE)
+def test_hostile_names_in_errors_stay_text(topic: str) -> None:
+    ended: Ran = run("lag", "x", "--by", topic, "--lang", "zh")
+    assert ended.code == 2
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e]", ended.err)
