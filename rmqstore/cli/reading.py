@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from native_reader import Run, Scan
     from native_reader.errors import Warned
-    from native_reader.plan.lost import Lost
+    from native_reader.plan.lost import Missing
     from rmqstore.cli.asked import Asked
 
 
@@ -82,7 +82,7 @@ class Read:
             self.code = FOUND
 
 
-def note_gap(lost: Lost) -> None:
+def note_gap(lost: Missing) -> None:
     """Say which bytes no file contains."""
     from native_reader.sentences import say
 
