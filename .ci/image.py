@@ -1,7 +1,7 @@
 """Makes a container image of the program files, for two kinds of machines, without a container runtime: a folder in the layout of OCI.
 
-image.py OUT VERSION PROGRAM=DEBS [PROGRAM=DEBS]: DEBS is a folder with Debian's packages libc6, libgcc-s1, libstdc++6 and zlib1g for the machine
-of this program. The image has these and the program, unpacked; no shell, no package manager, and no user but `rmqstore`.
+image.py OUT VERSION PROGRAM=DEBS [PROGRAM=DEBS]: DEBS is a folder with Debian's packages libc6, libgcc-s1, libstdc++6 and zlib1g for the
+machine of this program. The image has these and the program, unpacked; no shell, no package manager, and no user but `rmqstore`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Layer:
         """All of another tar, in the order of names."""
         entries = {entry.name.removeprefix("./").rstrip("/"): entry for entry in source}
         for name, entry in sorted(entries.items()):
-            if name in ("", ".") or left_out and left_out.match(name):
+            if name in ("", ".") or (left_out and left_out.match(name)):
                 continue
             if entry.isdir():
                 self.folder(below + name)
