@@ -49,9 +49,7 @@ def main(dist: Path) -> None:
     wanted |= {"kernel/Cargo.lock", "kernel/src/lib.rs"}
     assert wanted <= source, f"missing in the source distribution: {sorted(wanted - source)}"
     assert not any(name.startswith("kernel/target") for name in source), "the source distribution has what cargo built"
-    print(
-        f"{wheel.name}: {len(modules)} modules, types marker, licence, metadata, {len(links)} links; {sdist.name}: {len(source)} entries"
-    )
+    print(f"{wheel.name}: {len(modules)} modules, types marker, licence, metadata, {len(links)} links; {sdist.name}: {len(source)} entries")
 
 
 if __name__ == "__main__":
