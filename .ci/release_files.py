@@ -38,4 +38,4 @@ def main(folder: Path, version: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2].removeprefix("v"))
