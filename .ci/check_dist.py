@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tarfile
 import zipfile
@@ -30,13 +31,25 @@ def main(dist: Path) -> None:
     linked = {url.partition(",")[0] for url in metadata.get_all("Project-URL", [])}
     assert linked == {"Source", "Documentation", "Changelog", "Issues"}, f"the page on PyPI would link {sorted(linked)}"
 
+    keywords = [word.strip() for word in metadata["Keywords"].split(",")]
+    assert {"rocketmq", "数据恢复"} <= set(keywords), f"keywords: {keywords}"
+    assert not any("\n" in word for word in keywords), f"keywords: {keywords}"
+    description = str(metadata.get_payload())
+    prose = re.sub(r"^```.*?^```$|`[^`\n]+`", "", description, flags=re.MULTILINE | re.DOTALL)
+    links = re.findall(r"\]\(([^)\s]+)\)", prose)
+    dead = [link for link in links if not re.match(r"(https?|mailto):", link)]
+    assert not dead, f"the page on PyPI has links that lead nowhere: {dead}"
+    pictures = re.findall(r"!\[[^\]]*\]\((\S+?)\)", prose)
+    assert pictures, "the page on PyPI has no picture"
+    assert all(each.startswith("https://raw.githubusercontent.com/") for each in pictures), f"pictures: {pictures}"
+
     with tarfile.open(sdist) as archive:
         source = {name.partition("/")[2] for name in archive.getnames()}
     wanted = expected | {"LICENSE", "README.md", "setup.cfg", "pyproject.toml", "Makefile", ".ci/run", "tests/test_house.py"}
     wanted |= {"kernel/Cargo.lock", "kernel/src/lib.rs"}
     assert wanted <= source, f"missing in the source distribution: {sorted(wanted - source)}"
     assert not any(name.startswith("kernel/target") for name in source), "the source distribution has what cargo built"
-    print(f"{wheel.name}: {len(modules)} modules, types marker, licence, metadata; {sdist.name}: {len(source)} entries")
+    print(f"{wheel.name}: {len(modules)} modules, types marker, licence, metadata, {len(links)} links; {sdist.name}: {len(source)} entries")
 
 
 if __name__ == "__main__":

@@ -22,10 +22,10 @@ LIBRARY = r"rmqstore_kernel(\.abi3)?\.(so|pyd)"
 
 
 def check_names(wheel: Path, version: str, seam: str) -> None:
-    assert re.fullmatch(rf"rmqstore_kernel-{re.escape(version)}-cp311-abi3-\w+\.whl", wheel.name), f"not for every Python: {wheel.name}"
+    assert re.fullmatch(rf"rmqstore_kernel-{re.escape(version)}-cp311-abi3-[\w.]+\.whl", wheel.name), f"not for every Python: {wheel.name}"
     if sys.platform == "linux":
         libc = "musllinux" if "musl" in sysconfig.get_config_var("HOST_GNU_TYPE") else "manylinux"
-        assert f"-{libc}_" in wheel.name, f"not for every Linux with its C library, as {libc}: {wheel.name}"
+        assert f"-{libc}" in wheel.name, f"not for every Linux with its C library, as {libc}: {wheel.name}"
     assert version.startswith(f"0.{seam}."), f"version {version}, but the interface is {seam}: 0.{seam}.x was expected"
     setup = ConfigParser()
     setup.read("setup.cfg", encoding="utf-8")

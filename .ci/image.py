@@ -1,7 +1,8 @@
 """Makes a container image of the program files, for two kinds of machines, without a container runtime: a folder in the layout of OCI.
 
-image.py OUT VERSION PROGRAM=DEBS [PROGRAM=DEBS]: DEBS is a folder with Debian's packages libc6, libgcc-s1, libstdc++6 and zlib1g for the machine
-of this program. The image has these and the program, unpacked; no shell, no package manager, and no user but `rmqstore`.
+image.py OUT VERSION PROGRAM=DEBS [PROGRAM=DEBS]: DEBS is a folder with the packages libc6, libgcc-s1, libstdc++6 and zlib1g of Debian or
+Ubuntu for the machine of this program. Needs dpkg-deb. The image has these and the program, unpacked: no shell, no package manager, and
+no user but `rmqstore`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import io
 import json
 import re
+import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -55,6 +57,9 @@ class Layer:
         entry.type, entry.linkname = tarfile.SYMTYPE, target
         self._add(entry)
 
+    def has(self, name: str) -> bool:
+        return name in self._names
+
     def _add(self, entry: tarfile.TarInfo, data: bytes = b"") -> None:
         self._names.add(entry.name)
         self._tar.addfile(entry, io.BytesIO(data))
@@ -63,7 +68,7 @@ class Layer:
         """All of another tar, in the order of names."""
         entries = {entry.name.removeprefix("./").rstrip("/"): entry for entry in source}
         for name, entry in sorted(entries.items()):
-            if name in ("", ".") or left_out and left_out.match(name):
+            if name in ("", ".") or (left_out and left_out.match(name)):
                 continue
             if entry.isdir():
                 self.folder(below + name)
@@ -81,17 +86,6 @@ class Layer:
         return self._data.getvalue()
 
 
-def members_of_deb(path: Path) -> dict[str, bytes]:
-    """A .deb is an `ar`: 8 bytes, then for each member a head of 60 bytes and its content, padded to an even place."""
-    data, at, found = path.read_bytes(), 8, {}
-    assert data[:8] == b"!<arch>\n", f"{path}: not a package of Debian"
-    while at < len(data):
-        name, size = data[at : at + 16].decode().strip().rstrip("/"), int(data[at + 48 : at + 58])
-        found[name] = data[at + 60 : at + 60 + size]
-        at += 60 + size + size % 2
-    return found
-
-
 def system(debs: Path, architecture: str) -> bytes:
     """The layer with the C library."""
     layer = Layer()
@@ -100,10 +94,14 @@ def system(debs: Path, architecture: str) -> bytes:
         package, _, machine = path.stem.split("_")
         assert machine in (architecture, "all"), f"{path.name}: for {architecture} was expected"
         there.add(package)
-        content = next(data for name, data in members_of_deb(path).items() if name.startswith("data.tar"))
+        content = subprocess.run(["dpkg-deb", "--fsys-tarfile", path], check=True, stdout=subprocess.PIPE).stdout
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             layer.tree(archive, left_out=LEFT_OUT)
     assert there >= NEEDED, f"{debs}: lacks {sorted(NEEDED - there)}"
+    # Where all is below /usr, packages rely on these links. Each program names its loader with /lib or /lib64.
+    for name in ("lib", "lib64"):
+        if not layer.has(name):
+            layer.link(name, f"usr/{name}")
     layer.folder("tmp", 0o1777)
     layer.file("etc/passwd", PASSWD)
     layer.file("etc/group", GROUP)

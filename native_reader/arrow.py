@@ -84,14 +84,22 @@ def numpy_of(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     first, stop = values.offset, values.offset + len(values)
     data = values.buffers()[1]
     if data is None:
-        return np.empty(0, np.bool_ if values.type == pa.bool_() else values.type.to_pandas_dtype())
+        return np.empty(0, _dtype_of(values.type))
     if values.type == pa.bool_():
         low = first // 8
         packed = np.frombuffer(data, np.uint8, -(-stop // 8) - low, low)
         return np.unpackbits(packed, bitorder="little")[first - 8 * low : stop - 8 * low].view(np.bool_)
-    dtype = np.dtype(values.type.to_pandas_dtype())
+    dtype = _dtype_of(values.type)
     return np.frombuffer(data, dtype, len(values), first * dtype.itemsize)
 
 
 def _is_plain(type_: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or type_ == pa.bool_())
+
+
+def _dtype_of(type_: pa.DataType) -> np.dtype[Any]:
+    """Arrow's own `to_pandas_dtype` fails in 20.0 where there is no pandas."""
+    if type_ == pa.bool_():
+        return np.dtype(np.bool_)
+    kind = "f" if pa.types.is_floating(type_) else "i" if pa.types.is_signed_integer(type_) else "u"
+    return np.dtype(f"{kind}{type_.bit_width // 8}")

@@ -21,6 +21,8 @@ _AT_ONCE = 64 << 20
 _PIECE = 4 << 20
 _NOT_SUPPORTED = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 """`copy_file_range` between two file systems of different kinds, or with an old kernel."""
+_HAS_COPY = hasattr(os, "copy_file_range")
+"""A Python that was built for a glibc older than 2.27 has no such function."""
 _CLONE = 0x40049409
 """FICLONE of Linux."""
 _NO_MORE_DATA = errno.ENXIO
@@ -74,10 +76,12 @@ def _copy_range(old: int, new: int, start: int, stop: int) -> None:
     while start < stop:
         count = min(stop - start, _AT_ONCE)
         try:
-            done = os.copy_file_range(old, new, count, start, start)
+            done = os.copy_file_range(old, new, count, start, start) if _HAS_COPY else -1
         except OSError as error:
             if error.errno not in _NOT_SUPPORTED:
                 raise
+            done = -1
+        if done < 0:
             done = os.pwrite(new, os.pread(old, min(count, _PIECE), start), start)
         if not done:  # cut since then: the check of the new store finds it
             return

@@ -9,50 +9,25 @@ from __future__ import annotations
 import io
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from support.documented import ROOT
 from support.golden import unpack
 from support.own_stores import STORES
+from support.program_file import MACHINE, file_with, names_of, unpacked
 
 CI = ROOT / ".ci"
-MACHINE = os.uname().machine
-linux_only = pytest.mark.skipif(sys.platform != "linux" or MACHINE not in ("x86_64", "aarch64"), reason="the file is for Linux")
+CI_ELF = names_of("elf.py")
+linux_only = pytest.mark.skipif(MACHINE not in ("x86_64", "aarch64"), reason="the file is for Linux")
 # That Python was built without lzma, which is for segments packed by xz.
 WITHOUT_LZMA = b"class LZMAError(Exception):\n    pass\n\n\nLZMAFile = None\n"
-# Instead of Python: it says how it was started. With -c it is the launcher's trial.
-PROGRAM = '#!/bin/sh\n[ "$2" = -c ] && exit {trial}\necho "$0: $*"\n'
-
-
-@pytest.fixture(scope="module")
-def ci() -> dict[str, Any]:
-    """The names of .ci/program.py and .ci/elf.py, which import their neighbours as scripts do."""
-    sys.path.insert(0, str(CI))
-    try:
-        return runpy.run_path(str(CI / "elf.py")) | runpy.run_path(str(CI / "program.py"))
-    finally:
-        sys.path.remove(str(CI))
-
-
-def file_with(ci: dict[str, Any], folder: Path, trial: int = 0, machine: str = MACHINE) -> Path:
-    """A program file whose Python is a script of two lines."""
-    tree = folder / "tree"
-    (tree / "bin").mkdir(parents=True)
-    (tree / "bin/python3").write_text(PROGRAM.format(trial=trial), encoding="utf-8")
-    (tree / "bin/python3").chmod(0o755)
-    program = folder / "rmqstore"
-    program.write_bytes(ci["with_launcher"](ci["packed"](tree), "1.2.3", machine, 7))
-    program.chmod(0o755)
-    return program
 
 
 def started(program: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -61,8 +36,8 @@ def started(program: Path, *arguments: str, **environment: str) -> subprocess.Co
 
 
 @linux_only
-def test_it_unpacks_itself_once_and_passes_its_arguments_on(ci: dict[str, Any], tmp_path: Path) -> None:
-    program, home = file_with(ci, tmp_path), tmp_path / "home"
+def test_it_unpacks_itself_once_and_passes_its_arguments_on(tmp_path: Path) -> None:
+    program, home = file_with(tmp_path), tmp_path / "home"
     first = started(program, "find", "/a b", "--key=*", HOME=str(home))
     assert first.stderr == ""
     assert re.fullmatch(
@@ -78,8 +53,8 @@ def test_it_unpacks_itself_once_and_passes_its_arguments_on(ci: dict[str, Any], 
 
 
 @linux_only
-def test_it_runs_only_what_its_own_user_laid_there(ci: dict[str, Any], tmp_path: Path) -> None:
-    program, home = file_with(ci, tmp_path), tmp_path / "home"
+def test_it_runs_only_what_its_own_user_laid_there(tmp_path: Path) -> None:
+    program, home = file_with(tmp_path), tmp_path / "home"
     (place,) = [Path(started(program, HOME=str(home)).stdout.partition("/bin/python3")[0])]
     elsewhere = tmp_path / "elsewhere"
     shutil.move(place.parent, elsewhere)
@@ -90,8 +65,8 @@ def test_it_runs_only_what_its_own_user_laid_there(ci: dict[str, Any], tmp_path:
 
 @linux_only
 @pytest.mark.parametrize("trial", [1, 126, 127])
-def test_it_says_why_it_does_not_start(ci: dict[str, Any], tmp_path: Path, trial: int) -> None:
-    program = file_with(ci, tmp_path, trial)
+def test_it_says_why_it_does_not_start(tmp_path: Path, trial: int) -> None:
+    program = file_with(tmp_path, trial)
     ended = started(program, RMQSTORE_UNPACK=str(tmp_path / "there"))
     assert ended.returncode == 126
     assert ended.stdout == ""
@@ -105,15 +80,15 @@ def test_it_says_why_it_does_not_start(ci: dict[str, Any], tmp_path: Path, trial
 
 
 @linux_only
-def test_a_damaged_file_and_one_for_another_machine_are_refused(ci: dict[str, Any], tmp_path: Path) -> None:
-    program = file_with(ci, tmp_path)
+def test_a_damaged_file_and_one_for_another_machine_are_refused(tmp_path: Path) -> None:
+    program = file_with(tmp_path)
     data = bytearray(program.read_bytes())
     data[-9] ^= 1
     program.write_bytes(data)
     ended = started(program, RMQSTORE_UNPACK=str(tmp_path / "there"))
     assert ended.returncode == 126
     assert "damaged or not whole" in ended.stderr
-    other = file_with(ci, tmp_path / "other", machine="riscv64")
+    other = file_with(tmp_path / "other", machine="riscv64")
     ended = started(other, RMQSTORE_UNPACK=str(tmp_path / "there"))
     assert ended.returncode == 126
     assert f"This file is for riscv64, and this machine is {MACHINE}" in ended.stderr
@@ -121,25 +96,25 @@ def test_a_damaged_file_and_one_for_another_machine_are_refused(ci: dict[str, An
 
 
 @linux_only
-def test_the_newest_symbols_of_a_file_are_those_that_readelf_finds(ci: dict[str, Any]) -> None:
+def test_the_newest_symbols_of_a_file_are_those_that_readelf_finds() -> None:
     readelf = shutil.which("readelf")
     if readelf is None:
         pytest.skip("needs readelf")
     library = next(Path(np.__file__).parent.glob("_core/_multiarray_umath*.so"))
-    needs = ci["needs_of"](library)
+    needs = CI_ELF["needs_of"](library)
     shown = subprocess.run([readelf, "-W", "-V", "-d", library], check=True, capture_output=True, text=True).stdout
     assert set(needs.libraries) == set(re.findall(r"\(NEEDED\).*\[(.*)\]", shown))
     assert sorted(version for _, version in needs.versions) == sorted(re.findall(r"Name: (\S+)  Flags: \S+  Version", shown))
     assert needs.machine == MACHINE
 
 
-def test_symbols_newer_than_manylinux2014_are_found(ci: dict[str, Any], tmp_path: Path) -> None:
+def test_symbols_newer_than_manylinux2014_are_found(tmp_path: Path) -> None:
     right = (("libc.so.6", "GLIBC_2.17"), ("libc.so.6", "GLIBC_2.2.5"), ("libstdc++.so.6", "GLIBCXX_3.4.19"), ("own.so", "OWN_9"))
-    assert ci["too_new"](right) == []
+    assert CI_ELF["too_new"](right) == []
     wrong = (("libc.so.6", "GLIBC_2.18"), ("libstdc++.so.6", "CXXABI_1.3.8"), ("libc.so.6", "GLIBC_PRIVATE"))
-    assert ci["too_new"](wrong) == ["libc.so.6 GLIBC_2.18", "libstdc++.so.6 CXXABI_1.3.8", "libc.so.6 GLIBC_PRIVATE"]
+    assert CI_ELF["too_new"](wrong) == ["libc.so.6 GLIBC_2.18", "libstdc++.so.6 CXXABI_1.3.8", "libc.so.6 GLIBC_PRIVATE"]
     (tmp_path / "text").write_text("not a program", encoding="utf-8")
-    assert ci["problems"](tmp_path)[0] == ["files of one machine were expected, and there are: []"]
+    assert CI_ELF["problems"](tmp_path)[0] == ["files of one machine were expected, and there are: []"]
 
 
 def old_python(folder: Path) -> Path:
@@ -250,3 +225,34 @@ def test_it_repairs_a_store_where_there_is_no_python(whole: Path, tmp_path: Path
     assert "2026-11-21 15:26:12.154+08:00\tPlain" in run("cat", store, "--topic", "Plain", "--time-zone", "Asia/Shanghai")
     run("repair", store, "/data/new")
     assert "start      yes" in run("doctor", "/data/new")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may change the root file system")
+@pytest.mark.skipif(MACHINE != "x86_64", reason="there is no such Python for other machines")
+def test_its_image_reads_a_store_that_it_may_not_change_as_another_user(whole: Path, tmp_path: Path) -> None:
+    """The layers are unpacked and entered as a runtime does it; there is none here."""
+    packages = ("libc6", "libgcc-s1", "libstdc++6", "zlib1g")
+    (tmp_path / "debs").mkdir()
+    subprocess.run(["apt-get", "download", "-qq", *packages], check=True, cwd=tmp_path / "debs", capture_output=True, timeout=300)
+    command = [sys.executable, CI / "image.py", tmp_path / "image", "0.1.0", f"{whole}={tmp_path}/debs"]
+    subprocess.run(command, check=True, timeout=900)
+    root = tmp_path / "root"
+    config = unpacked(tmp_path / "image", root)
+    assert not [path for path in root.glob("**/bin/*") if path.name.startswith(("sh", "bash", "apt"))]
+    unpack("5.5.0-kinds", tmp_path / "data", STORES)
+    for name in ("store", "proc"):
+        (root / name).mkdir()
+    mounts = (
+        'mount --bind "$0" "$0"',
+        f'mount --bind {tmp_path}/data/5.5.0-kinds/store "$0/store"',
+        'mount -o remount,bind,ro "$0/store"',
+        'mount --bind /proc "$0/proc"',
+        'mount -o remount,bind,ro "$0"',
+        f'exec chroot --userspec={config["User"]} "$0" {config["Entrypoint"][0]} doctor /store',
+    )
+    variables = dict(each.split("=", 1) for each in config["Env"]) | {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin:/bin"}
+    inside = ["unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(mounts), root]
+    ended = subprocess.run(inside, check=False, capture_output=True, text=True, env=variables, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    assert "start      yes" in ended.stdout

@@ -19,9 +19,18 @@ JOBS: dict[tuple[str, str], dict[str, Any]] = {(file, name): job for file, tree 
 COMMANDS = {place: [step["run"] for step in job["steps"] if "run" in step] for place, job in JOBS.items()}
 WRITES = {
     ("release", "publish"): {"attestations": "write", "id-token": "write"},
+    ("release", "release"): {"attestations": "write", "contents": "write", "id-token": "write"},
+    ("release", "push"): {"packages": "write"},
     ("release", "pages"): {"id-token": "write", "pages": "write"},
 }
 """The jobs that may do more than read the repository. Another one is a decision."""
+PUBLISHING = {
+    ("release", "publish"): [],
+    ("release", "release"): ["gh release create"],
+    ("release", "push"): ["printf '%s'", "skopeo copy"],
+    ("release", "pages"): [],
+}
+"""What these jobs run, by how each line begins. None has a clone."""
 PARTS: dict[str, tuple[str, ...]] = runpy.run_path(str(ROOT / ".ci/sweep.py"))["PARTS"]
 
 
@@ -30,10 +39,19 @@ def test_only_a_tag_publishes_after_everything_passed_and_no_code_of_the_reposit
     assert {place: job["permissions"] for place, job in JOBS.items() if "permissions" in job} == WRITES
     for place in WRITES:
         assert JOBS[place]["if"] == "github.ref_type == 'tag'"
-        assert all("run" not in step and "checkout" not in step["uses"] for step in JOBS[place]["steps"])
-    assert set(JOBS["release", "publish"]["needs"]) == {"gate", "sources", "kernel", "musl"}
-    assert "publish" in JOBS["release", "pages"]["needs"]
+        assert all("checkout" not in step.get("uses", "") for step in JOBS[place]["steps"])
+        lines = [line for command in COMMANDS[place] for line in command.splitlines()]
+        assert all(line.startswith(begin) for line, begin in zip(lines, PUBLISHING[place], strict=True))
+    assert set(JOBS["release", "publish"]["needs"]) == {"gate", "sources", "kernel", "musl", "program", "image", "files"}
+    assert all("publish" in JOBS["release", name]["needs"] for name in ("release", "push", "pages"))
     assert "bash .ci/run" in COMMANDS["release", "gate"]
+
+
+def test_each_action_is_pinned_to_a_commit_and_has_one_version() -> None:
+    text = "".join((ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8") for name in FILES)
+    uses = re.findall(r"uses: (.*)", text)
+    assert [line for line in uses if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[\d.]+", line)] == []
+    assert len({line.partition("@")[0] for line in uses}) == len(set(uses))
 
 
 def test_each_job_ends_and_names_what_exists() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import native_reader as nr
+from native_reader.repair import disk
 from native_reader.testing import Message, StoreSpec, encode, write_store
 from native_reader.writing.records import blank
 
@@ -67,3 +68,16 @@ def test_a_repair_writes_what_is_written(store: nr.Store, tmp_path: Path) -> Non
     assert sum(path.stat().st_blocks * 512 for path in segments) < 4 << 20
     assert nr.open(tmp_path / "new").messages(where="topic = 'T'").count_rows() == WRITTEN * EACH
     assert os.listdir(tmp_path / "new" / "consumequeue") == ["T"]
+
+
+def test_a_python_for_an_old_c_library_copies_by_reading_and_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "copy_file_range", raising=False)
+    monkeypatch.setattr(disk, "_HAS_COPY", False)
+    source = tmp_path / "source"
+    with source.open("wb") as file:
+        file.write(b"first")
+        file.seek(9 << 20)
+        file.write(b"last")
+    disk.copy(str(source), str(tmp_path / "copy"))
+    assert (tmp_path / "copy").read_bytes() == source.read_bytes()
+    assert disk.data_bytes(str(tmp_path / "copy")) <= 1 << 20
