@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -79,7 +78,9 @@ class Scan(Lazy):
         predicate: Predicate | None = None,
         ends: Mapping[str, CheckedEnd] | None = None,
     ) -> None:
-        self._stores, self._ends = stores, ends
+        self._stores = stores
+        self._ends = {} if ends is None else dict(ends)
+        """By store URI, once they are found. Copies share it, so that all of them read to the same ends."""
         self._projection, self._zone = options.projection(), options.time_zone
         self._planning = replace(options.planning(), returned=self._projection.returned)
         self._predicate = predicate_of(options) if predicate is None else predicate
@@ -115,7 +116,6 @@ class Scan(Lazy):
 
     def _planned(self, planning: Planning) -> Plan:
         plan = plan_reads(self._reads(), self._predicate, planning)
-        assert self._ends is not None
         if not planning.tiered:
             return plan
         from native_reader.scan.with_tiers import with_tiers
@@ -129,8 +129,8 @@ class Scan(Lazy):
 
     def _reads(self) -> list[StoreRead]:
         """The whole logs, up to their ends, which are found on first use."""
-        if self._ends is None:
-            self._ends = find_ends(self._stores, self._planning)
+        if not self._ends:
+            self._ends.update(find_ends(self._stores, self._planning))
         return whole_reads(self._stores, self._ends)
 
     def _copied(self) -> Scan:
@@ -143,7 +143,7 @@ class Scan(Lazy):
         return {name: kind for name, kind in super()._kinds().items() if name in COLUMNS}
 
     def _narrowed(self, columns: Collection[str], condition: Predicate, stops_early: bool) -> Scan:
-        if not stops_early:
+        if not stops_early and not self._reads_last_segment:
             self._reads()
         one, shows_damage = copy(self), self._projection.has_damage_rows
         kept = tuple(name for name in self._projection.columns if name in columns or (shows_damage and name in CORRUPT_COLUMNS))
@@ -248,7 +248,7 @@ class Scan(Lazy):
             >>> [sum(batch.num_rows for batch in run) for run in store.messages(columns="topic").runs()]
             [192, 63]
         """
-        is_known = self._plan is not None or self._ends is not None or self._planning.tiered
+        is_known = self._plan is not None or bool(self._ends) or self._planning.tiered
         opening = None if is_known else plan_opening(self._stores, self._predicate, self._planning)
         if opening is None:
             yield self.run(jobs, progress)
@@ -258,8 +258,14 @@ class Scan(Lazy):
         rest = plan_reads(self._reads(), opening.rest, self._planning)
         yield Run(rest, self._projection, _jobs(jobs), lambda rows: self._doubt(first.report.rows + rows), progress)
 
-    def _from_first(self) -> Iterator[pa.RecordBatch]:
-        return chain.from_iterable(self.runs())
+    def _from_first(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
+        for run in self.runs(jobs):
+            yield from run
+
+    @property
+    def _reads_last_segment(self) -> bool:
+        """Whether to find the end of a log, its last segment must be read: it has no queues."""
+        return any(store.consume_queue is None for store in self._stores)
 
     def _noted(self, note: Callable[[Run], object], stops_early: bool, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
         for run in self.runs(progress=progress) if stops_early else [self.run(jobs, progress)]:
@@ -285,6 +291,9 @@ class Scan(Lazy):
             >>> sum(batch.num_rows for batch in store.messages(columns="topic").to_batches(jobs=2))
             255
         """
+        # Who takes these batches may stop early, as LIMIT does in DuckDB. A bar needs to know how much there is.
+        if self._reads_last_segment and progress is False:
+            return self._from_first(_jobs(jobs))
         return iter(self.run(jobs, progress))
 
     def count_rows(self, jobs: int = 1, progress: Watch = False) -> int:

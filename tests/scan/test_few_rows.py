@@ -6,7 +6,11 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.command_line import run
 from support.log_ends import checkpoint, cut_log
 from support.queued_stores import dispatched, numbered
@@ -126,16 +130,74 @@ CONDITIONS: list[dict[str, Any]] = [
 ]
 
 
+def whole(scan: nr.Scan) -> pa.Table:
+    """The rows of a read that finds the end of the log first."""
+    return pa.Table.from_batches(scan.run(), scan.schema)
+
+
 @pytest.mark.parametrize("kind", STORES)
 @pytest.mark.parametrize("conditions", CONDITIONS, ids=str)
 def test_the_first_rows_are_those_of_the_whole_read(kind: str, conditions: dict[str, Any]) -> None:
     storage = in_memory(STORES[kind]())
     options = {"mode": "DROPMALFORMED", "fail_on_data_loss": False, "columns": "physical_offset,topic"} | conditions
     store = nr.open(storage.url)
-    rows = store.messages(**options).to_table()
+    rows = whole(store.messages(**options))
+    assert store.messages(**options).to_table().equals(rows)
     for count in {0, 1, 2, 23, 24, 25, 26, len(rows), len(rows) + 1}:
         assert store.messages(**options).head(count).equals(rows.slice(0, count)), count
     assert store.newest(3, **options).equals(rows.slice(max(0, len(rows) - 3)))
+
+
+@given(st.sampled_from([1024, 4096, 1 << 16]), st.lists(st.tuples(st.integers(0, 1 << 14), st.integers(1, 600), st.binary(max_size=2))))
+def test_a_read_in_steps_is_the_whole_read_also_of_a_damaged_log(segment: int, wrong: list[tuple[int, int, bytes]]) -> None:
+    """Without queues, the end of the log is found after the first rows."""
+    files = {name: bytearray(content) for name, content in files_of(log_of(40, segment)).items()}
+    log = [files[name] for name in sorted(files)]
+    for at, size, content in wrong:
+        of_segment = log[at // segment % len(log)]
+        start, stop = at % segment, min(at % segment + size, len(of_segment))
+        of_segment[start:stop] = (content * size)[: stop - start].ljust(stop - start, b"\0")
+    storage = in_memory({name: bytes(content) for name, content in files.items()})
+    for options in ({"mode": "DROPMALFORMED", "fail_on_data_loss": False}, {}):
+        store = nr.open(storage.url)
+        assert outcome(store.messages(**options), nr.Scan.to_table) == outcome(store.messages(**options), whole)
+
+
+def outcome(scan: nr.Scan, read: Callable[[nr.Scan], pa.Table]) -> object:
+    """The rows, or the kind of the error: in steps, damage is an error before what is lost after the end."""
+    try:
+        return read(scan).to_pylist()
+    except nr.StoreError:
+        return nr.StoreError
+
+
+@pytest.mark.parametrize("read", ["batches", "reader", "dataset", "scan"])
+def test_who_may_stop_early_waits_for_no_end(large: tuple[FaultyStorage, int], read: str) -> None:
+    """DuckDB does not say that a query has a LIMIT."""
+    faulty, at_end = large
+
+    def ask() -> None:
+        scan = nr.open(faulty.url).messages()
+        if read == "batches":
+            next(iter(scan.to_batches()))
+        elif read == "reader":
+            scan.to_reader().read_next_batch()
+        else:
+            rows: object = scan if read == "scan" else scan.to_pyarrow_dataset()  # noqa: F841  DuckDB finds it by its name
+            assert len(duckdb.sql("select topic from rows limit 10").fetchall()) == 10
+
+    assert log_read(faulty, ask) <= (130 * KIB if at_end > IN_LAST else at_end + 130 * KIB)
+
+
+def test_queries_of_one_dataset_read_to_the_same_end() -> None:
+    before, after = (files_of(log_of(count, 1 << 16)) for count in (40, 45))
+    growing = bytearray(before[name := min(before)])
+    storage = in_memory({name: growing})
+    rows = nr.open(storage.url).messages().to_pyarrow_dataset()
+    assert rows.count_rows() == 40
+    growing[:] = after[name]
+    assert rows.count_rows() == 40
+    assert rows.to_table().num_rows == 40
 
 
 def test_the_rows_of_a_second_store_follow_those_of_the_first() -> None:
