@@ -311,6 +311,7 @@ def test_explain_as_text_and_json(memory, store):
             {
                 "store": f"{memory.url}/store",
                 "access": "scan",
+                "listed": False,
                 "why": "there are no consume queues",
                 "segments": len(memory.files) - 2,
                 "bytes": end - 4096,
