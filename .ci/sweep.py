@@ -35,7 +35,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "bits": ("tests/promises/test_every_bit.py",),
     "index": ("tests/promises/test_every_index_bit.py",),
     "queues": ("tests/promises/test_every_queue_bit.py", "tests/promises/test_faults_of_queues.py", "tests/verify"),
-    "pruning": (*(f"tests/promises/test_{name}.py" for name in ("pruned_is_scanned", "keys", "own_stores")), "tests/plan", "tests/summary"),
+    "pruning": (
+        *(f"tests/promises/test_{name}.py" for name in ("pruned_is_scanned", "listed_is_scanned", "keys", "own_stores")),
+        *("tests/plan", "tests/summary"),
+    ),
     "fuzz": ("tests/promises/test_fuzz.py", "tests/promises/test_truth.py", "tests/testing", "tests/start"),
     "kernels": (
         "tests/kernel",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from types import TracebackType
@@ -29,7 +29,7 @@ _BEYOND = 2**63 - 1
 _PIECE = 1 << 20
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 
-Name = TypeVar("Name", str, DirEntry)
+Name = TypeVar("Name", str, tuple[str, int])
 Excused = tuple[type[OSError], ...]
 
 
@@ -80,7 +80,7 @@ def _topic(directory: str, name: str) -> Topic:
 
 def queues_of(topic: Topic, *, strict: bool = False) -> list[Queue]:
     """The queues of a topic, by number. `strict`: raises an error if a directory cannot be listed."""
-    return [queue_in(topic, number, _listed(f"{topic.uri}/{number}", strict)) for number in numbers_of(topic, strict=strict)]
+    return [_queue_at(topic, number, strict) for number in numbers_of(topic, strict=strict)]
 
 
 def numbers_of(topic: Topic, *, strict: bool = False) -> list[int]:
@@ -102,8 +102,7 @@ def queue_named(directories: Sequence[str], topic: str, queue_id: int) -> Queue 
 
 def queue_at(directory: str, topic: str, queue_id: int, *, strict: bool = False) -> Queue:
     """The queue of that name and number in one directory, without files if it is not there."""
-    named = _topic(directory, topic)
-    return queue_in(named, queue_id, _listed(f"{named.uri}/{queue_id}", strict))
+    return _queue_at(_topic(directory, topic), queue_id, strict)
 
 
 def is_name(topic: str) -> bool:
@@ -113,23 +112,29 @@ def is_name(topic: str) -> bool:
 
 def queue_in(topic: Topic, queue_id: int, entries: Sequence[DirEntry]) -> Queue:
     """The queue whose directory has these entries."""
+    return _queue_of(topic, queue_id, [(entry.name, entry.size) for entry in entries if entry.is_file])
+
+
+def _queue_at(topic: Topic, queue_id: int, strict: bool) -> Queue:
+    uri = f"{topic.uri}/{queue_id}"
+    return _queue_of(topic, queue_id, _unless_missing(storage_of(uri).sizes, uri, strict))
+
+
+def _queue_of(topic: Topic, queue_id: int, sizes: Iterable[tuple[str, int]]) -> Queue:
+    """The queue whose directory has files of these names and sizes."""
     width = (BATCH_ENTRY if topic.batch else QUEUE_ENTRY).itemsize
     uri, files = f"{topic.uri}/{queue_id}", []
-    for entry in entries:
-        if entry.is_file and is_segment_name(entry.name) and entry.size >= width and (topic.batch or int(entry.name) % width == 0):
-            files.append(QueueFile(f"{uri}/{entry.name}", int(entry.name) // width, entry.size // width))
+    for name, size in sizes:
+        if is_segment_name(name) and size >= width and (topic.batch or int(name) % width == 0):
+            files.append(QueueFile(f"{uri}/{name}", int(name) // width, size // width))
     return Queue(topic.name, queue_id, topic.batch, tuple(files))
 
 
-def _listed(uri: str, strict: bool = False) -> list[DirEntry]:
-    return _unless_missing(storage_of(uri).list, uri, strict)
-
-
-def _directories(uri: str, strict: bool = False) -> list[str]:
+def _directories(uri: str, strict: bool = False) -> Sequence[str]:
     return _unless_missing(storage_of(uri).directories, uri, strict)
 
 
-def _unless_missing(listing: Callable[[str], list[Name]], uri: str, strict: bool) -> list[Name]:
+def _unless_missing(listing: Callable[[str], Sequence[Name]], uri: str, strict: bool) -> Sequence[Name]:
     try:
         return listing(uri)
     except FileNotFoundError:  # deleted meanwhile

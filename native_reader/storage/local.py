@@ -261,6 +261,10 @@ class LocalStorage(Storage):
         finally:
             os.close(directory)
 
+    def _sizes(self, uri: str) -> list[tuple[str, int]]:
+        with os.scandir(_existing(uri)) as entries:
+            return [(entry.name, size) for entry in entries if (size := _size_of(entry)) is not None]
+
     def _entry(self, uri: str) -> DirEntry | None:
         path = local_path(uri)
         entry = None if "\0" in path else _entry(path, looks())  # C would cut the path at the NUL
@@ -374,6 +378,17 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         if error.errno in _MISSING:
             return False
         raise
+
+
+def _size_of(entry: os.DirEntry[str]) -> int | None:
+    """The size of a file; None if it is none, or was deleted meanwhile."""
+    try:
+        status = entry.stat()
+    except OSError as error:
+        if error.errno in _MISSING:
+            return None
+        raise
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def names_in(directory: str) -> list[str]:

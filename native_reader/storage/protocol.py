@@ -150,6 +150,9 @@ class Storage(ABC):
     def _directories(self, uri: str) -> list[str]:
         return [entry.name for entry in self._list(uri) if entry.is_directory]
 
+    def _sizes(self, uri: str) -> list[tuple[str, int]]:
+        return [(entry.name, entry.size) for entry in self._list(uri) if entry.is_file]
+
     @abstractmethod
     def _entry(self, uri: str) -> DirEntry | None: ...
 
@@ -165,6 +168,11 @@ class Storage(ABC):
         """The entries of a directory, sorted by name; raises FileNotFoundError or NotADirectoryError."""
         with _Named("could not list", uri):
             return sorted(self._list(uri))
+
+    def sizes(self, uri: str) -> Sequence[tuple[str, int]]:
+        """The names and sizes of the files in a directory, sorted by name; raises the same errors as `list`."""
+        with _Named("could not list", uri):
+            return sorted(self._sizes(uri))
 
     def entry(self, uri: str) -> DirEntry | None:
         """The entry at that URI; None if there is none."""

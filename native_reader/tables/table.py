@@ -202,7 +202,8 @@ def batches_of(rows: Iterable[Mapping[str, object]], schema: pa.Schema) -> Itera
     """Rows as batches of limited size."""
     rest = iter(rows)
     while several := list(islice(rest, _ROWS)):
-        yield pa.RecordBatch.from_pylist(several, schema)
+        columns = [array([row.get(field.name) for row in several], field.type) for field in schema]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 DETAILS = ColumnSpec(pa.string(), "what `found` says, without its words: its kind, numbers and names as JSON")

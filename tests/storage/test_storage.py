@@ -40,6 +40,8 @@ def test_a_listing_is_sorted_and_distinguishes_files_from_directories(backend_of
         ("sub", False, True),
     ]
     assert here.storage.list(f"{here.url}/d/empty") == []
+    assert here.storage.sizes(f"{here.url}/d") == [("a", 0), ("b", 10)]
+    assert here.storage.sizes(f"{here.url}/d/empty") == []
     assert {"d", "x"} <= {each.name for each in here.storage.list(here.url)}
 
 
@@ -49,6 +51,22 @@ def test_a_listing_of_something_other_than_a_directory_is_an_error(backend_of):
         here.storage.list(f"{here.url}/nothing")
     with pytest.raises(NotADirectoryError):
         here.storage.list(f"{here.url}/x")
+    with pytest.raises(FileNotFoundError):
+        here.storage.sizes(f"{here.url}/nothing")
+    with pytest.raises(NotADirectoryError):
+        here.storage.sizes(f"{here.url}/x")
+
+
+def test_sizes_are_those_of_a_listing(tmp_path):
+    (tmp_path / "file").write_bytes(b"123")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "broken").symlink_to(tmp_path / "nothing")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "directory").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    storage = storage_of(tmp_path.as_uri())
+    listed = [(each.name, each.size) for each in storage.list(tmp_path.as_uri()) if each.is_file]
+    assert storage.sizes(tmp_path.as_uri()) == listed == [("file", 3), ("link", 3)]
 
 
 def test_an_entry_equals_the_one_in_its_directory(backend_of):
