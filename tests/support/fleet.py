@@ -33,14 +33,14 @@ _DIGIT = _TEMPLATE.tobytes().index(b"topic-0") + len("topic-")
 class FleetStorage(Storage):
     """`<url>/broker-000/store`, and so on. Each broker has its segments, and a tenth of its records in each of ten topics.
 
-    The last segment is half written. `calls` counts what was asked; each call takes `delay` seconds.
+    Of the last segment, `unwritten` bytes are zeros. `calls` counts what was asked; each call takes `delay` seconds.
     """
 
-    def __init__(self, brokers: int, segments: int, *, segment: int = 1 << 30, delay: float = 0.0) -> None:
+    def __init__(self, brokers: int, segments: int, *, segment: int = 1 << 30, unwritten: int = 0, delay: float = 0.0) -> None:
         self.calls: Counter[str] = Counter()
         self._brokers = [f"broker-{number:03}" for number in range(brokers)]
         self.segment, self._segments, self._delay, self._lock = segment, segments, delay, Lock()
-        self.records = (segments * segment - segment // 2) // _RECORD
+        self.records = (segments * segment - unwritten) // _RECORD
         self.url = mount("fleet", self)
 
     def note(self, kind: str) -> None:
@@ -70,18 +70,24 @@ class FleetStorage(Storage):
             raise FileNotFoundError(uri)
         return _File(uri, self)
 
+    def identity(self, uri: str, base: int) -> int:
+        """The identity of a segment: of each broker another one."""
+        return base * 1000 + self._brokers.index(uri.removeprefix(self.url).split("/")[1])
+
     def _inside(self, uri: str) -> list[DirEntry] | None:
         """The entries of a directory; None if there is none."""
         match uri.removeprefix(self.url).strip("/").split("/"):
             case [""]:
                 return list(map(_directory, self._brokers))
-            case [broker] if broker in self._brokers:
+            case [broker, *_] if broker not in self._brokers:
+                return None
+            case [_]:
                 return [_directory("store")]
             case [_, "store"]:
                 return [_directory("commitlog"), _directory("consumequeue")]
             case [_, "store", "commitlog"]:
                 names = (f"{number * self.segment:020}" for number in range(self._segments))
-                return [DirEntry(name, self.segment, int(name) + 1, True, False) for name in names]
+                return [DirEntry(name, self.segment, self.identity(uri, int(name)), True, False) for name in names]
             case [_, "store", "consumequeue"]:
                 return [_directory(f"topic-{number}") for number in range(TOPICS)]
             case [_, "store", "consumequeue", _]:
@@ -109,7 +115,7 @@ class _File(StoredFile):
         return self._fleet.segment if self._queue is None else _ENTRIES * _ENTRY
 
     def identity(self) -> int:
-        return self._base + 1 if self._queue is None else self._base // (_ENTRIES * _ENTRY) + 1
+        return self._fleet.identity(self.uri, self._base) if self._queue is None else self._base // (_ENTRIES * _ENTRY) + 1
 
     def close(self) -> None:
         return
