@@ -1,4 +1,5 @@
-"""Measures reading from object storage over a slow link: how busy a scan keeps it, and what five queries fetch.
+"""Measures reading from object storage over a slow link: how busy a scan keeps it, what five queries fetch, and how
+many calls a first answer takes.
 
 The server has the API of S3 and runs in a process of its own. The link to it takes 10 ms for each call and passes 100 MB/s, for all
 calls together. Part of `make bench`.
@@ -10,7 +11,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,32 @@ def print_summarized(remote: Remote, path: str, folder: Path, end: int) -> None:
             print(f"| {what}, {way} | {rows:,} | {spent:.2f} s | {calls} | {fetched / 1e3:,.0f} kB | {share} |", flush=True)
 
 
+QUESTIONS: dict[str, Callable[[nr.Store, str], Any]] = {
+    "open": lambda store, _: store,
+    "`head(10)`": lambda store, _: store.messages().head(10),
+    "a key, its topic known, `trust`": lambda store, key: store.messages(topic="orders", keys=key, access="trust").to_table(),
+    "a key, its topic known": lambda store, key: store.messages(topic="orders", keys=key).to_table(),
+    "a topic of 1 %, `trust`": lambda store, _: store.messages(topic="sessions", access="trust").to_table(),
+    "a topic of 1 %": lambda store, _: store.messages(topic="sessions").to_table(),
+    "`count_rows()`": lambda store, _: store.messages().count_rows(),
+    "`queues`": lambda store, _: store.queues().to_table(),
+    "`doctor`": lambda store, _: store.diagnose(),
+}
+
+
+def print_first_answers(remote: Remote, path: str) -> None:
+    """The calls and bytes until the first answer of a process, with opening."""
+    rows = nr.open(path).messages(topic="orders", columns="keys,kind", where="kind = 'normal'").to_table().to_pylist()
+    key = next(row["keys"][0] for row in rows[len(rows) // 2 :] if len(row["keys"] or ()) == 1)
+    print(f"\n| of {len(nr.open(path).stores[0].segments)} segments | list | head | get | fetched |\n|---|---|---|---|---|")
+    for number, (name, ask) in enumerate(QUESTIONS.items()):
+        remote.reset()
+        ask(nr.open(remote.url, fs={**remote.fs, "connect_timeout": 10 + number}), key)  # other options: nothing is known yet
+        counted = remote.counted()
+        calls = [counted["calls"].get(kind, 0) for kind in ("list", "head", "get")]
+        print(f"| {name} | {' | '.join(map(str, calls))} | {counted['bytes'] / 1e6:,.1f} MB |", flush=True)
+
+
 def _asked(remote: Remote, options: dict[str, Any]) -> tuple[int, float, int, int]:
     """Rows, seconds, calls and bytes."""
     remote.reset()
@@ -163,11 +190,19 @@ def _asked(remote: Remote, options: dict[str, Any]) -> tuple[int, float, int, in
 def main() -> None:
     parser = parser_of(__doc__, 512 * MIB, 3)
     parser.add_argument("--serve", type=Path)
+    parser.add_argument("--first-answers", action="store_true", help="only count the calls until a first answer")
     arguments = parser.parse_args()
     if arguments.serve:
         serve(arguments.serve)
         return
     print_setting()
+    sizes = {"mapped_file_size_commit_log": MIB, "mapped_file_size_consume_queue": 60_000, "max_hash_slot_num": 5_000}
+    spec = StoreSpec(bytes=199 * MIB // 2, shares={"sessions": 0.01}, huge=False, max_index_num=20_000, **sizes)
+    path = store_at(arguments.folder / "remote-100-segments", spec)
+    with served(path) as remote:
+        print_first_answers(remote, path)
+    if arguments.first_answers:
+        return
     spec = StoreSpec(bytes=arguments.bytes * 31 // 32, mapped_file_size_commit_log=SEGMENT)
     path = store_at(arguments.folder / f"remote-{arguments.bytes // MIB}MiB", spec)
     print(f"The link: {DELAY * 1e3:.0f} ms for each call, {RATE / 1e6:.0f} MB/s.\n")

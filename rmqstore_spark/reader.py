@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from socket import gethostname
 
 import pyarrow as pa
@@ -41,6 +42,8 @@ class StoreReader(DataSourceReader):
             parts = partitions_of(self._tasks(scan.plan()))
             for line in (*scan.doubts(spark_name), *scan.explain().remarks(len(parts))):
                 announce(line)
+            if len(parts) > 1 and self._request.has_unasked_bodies:
+                _say_that_bodies_are_read()
             return parts
 
     def _tasks(self, plan: Plan) -> list[Task]:
@@ -87,6 +90,18 @@ def announce(line: str) -> None:
     """Print one line to standard error, because Spark does not show INFO logs of its Python workers."""
     sys.stderr.write(f"rocketmq-store: {spelled(line, spark_name)}\n")
     sys.stderr.flush()
+
+
+@cache
+def _say_that_bodies_are_read() -> None:
+    """Once in a process: Spark plans all queries of a session in the same one, as a rule.
+
+    Spark 4.3 tells a Python source nothing of the columns that a query needs, so this is said of queries that need bodies, too.
+    """
+    announce(
+        "bodies are read: Spark asks a source in Python for every column, also for those that the query does not use. "
+        "If it does not need bodies, name its columns: rmqstore_spark.read(spark, path, columns='topic,tags')"
+    )
 
 
 _IN_ONE_TASK = 10_000

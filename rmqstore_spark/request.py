@@ -10,7 +10,7 @@ from typing import Any
 import native_reader as nr
 from native_reader.api import Scan, Store, TableScan, connect, selection_of
 from native_reader.columns.projection import Projection
-from native_reader.columns.schema import CORRUPT_RECORD
+from native_reader.columns.schema import CORRUPT_RECORD, DEFAULT_COLUMNS
 from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError, option_name
 from native_reader.options import PLACES, TABLE_OPTIONS, MessageOptions, Option, options_of, refuse_in_streams
@@ -103,6 +103,11 @@ class LoadRequest:
     def corrupt_name(self) -> str | None:
         """The user's name for `corrupt_record`."""
         return self.projection.column_name_of_corrupt_record
+
+    @property
+    def has_unasked_bodies(self) -> bool:
+        """Whether bodies are among the columns because nobody chose any."""
+        return self.options.columns is None and self.projection.columns == DEFAULT_COLUMNS
 
     def with_columns(self, names: tuple[str, ...]) -> LoadRequest:
         """The same request for these columns."""

@@ -11,7 +11,8 @@ After a clean stop, the checkpoint then has the time of the last record in the l
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from native_reader.sides.entries import Entries
 from native_reader.sides.index import index_files, search
 from native_reader.sides.queues import QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.packed import is_readable, rest_command
-from native_reader.storage.protocol import map_files, storage_of
+from native_reader.storage.protocol import map_files, map_stores, storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_live, is_segment_name
 from native_reader.storage.strays import is_blocked, offset_in, rename_command, unpack_command
 from native_reader.storage.window import Window
@@ -56,9 +57,13 @@ class Named(NamedTuple):
     until: int = 0
 
 
-def find_ends(stores: Iterable[StoreFiles], planning: Planning, seen: PlacesOfStores = NOT_SEEN) -> dict[str, CheckedEnd]:
+def find_ends(stores: Sequence[StoreFiles], planning: Planning, seen: PlacesOfStores = NOT_SEEN) -> dict[str, CheckedEnd]:
     """The end of each log, by store URI. Foreign bytes after it are an error; a lenient read counts them as damage of the log."""
-    return {store.uri: seen[store.uri].end if store.uri in seen else _find_end(store, planning) for store in stores}
+    sought = [store for store in stores if store.uri not in seen]
+    found = map_stores(partial(_find_end, planning=planning), sought, [store.uri for store in sought])
+    return {store.uri: seen[store.uri].end for store in stores if store.uri in seen} | {
+        store.uri: end for store, end in zip(sought, found, strict=True)
+    }
 
 
 def _find_end(store: StoreFiles, planning: Planning) -> CheckedEnd:

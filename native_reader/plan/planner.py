@@ -23,6 +23,7 @@ from native_reader.plan.times import Times, times_of
 from native_reader.plan.ways import NOT_SEEN, SCAN, PlacesOfStores
 from native_reader.predicate.outcomes import may_be_true, mentions
 from native_reader.predicate.tree import Column, Compare, Not, Or, Predicate, all_of
+from native_reader.storage.protocol import map_stores
 from native_reader.storage.store import StoreFiles
 from native_reader.tuning import TUNING
 
@@ -50,9 +51,11 @@ def plan_read(
 
 def plan_reads(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning, seen: PlacesOfStores = NOT_SEEN) -> Plan:
     """Plan the reads of several logs when only their ends are known."""
-    prepared = [
-        replace(read, places=seen[read.store.uri]) if read.store.uri in seen else _prepared(read, predicate, planning) for read in reads
-    ]
+
+    def prepared_of(read: StoreRead) -> StoreRead:
+        return replace(read, places=seen[read.store.uri]) if read.store.uri in seen else _prepared(read, predicate, planning)
+
+    prepared = map_stores(prepared_of, reads, [read.store.uri for read in reads])
     return make_plan(prepared, predicate, planning)
 
 

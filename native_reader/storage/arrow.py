@@ -27,7 +27,7 @@ _LARGE = 1 << 20
 """After this many bytes, another call is cheap."""
 _CONFIRMED_FOR = 0.25
 """A file that was the same this many seconds ago is still the same, for small reads."""
-KNOWN_FOR = 5.0
+KNOWN_FOR = 15.0
 """What object storage said is not asked again for this many seconds: what a directory holds, and the object at a path."""
 _KEPT_OF_EACH, _KEPT_OF_ALL, _MOST_KEPT = 256 << 10, 32 << 20, 4096
 """How many bytes of closed objects are kept, of each and of all, and of how many objects."""

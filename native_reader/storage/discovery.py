@@ -21,7 +21,7 @@ from native_reader.storage.misses import MOST_NAMED, further_below, no_log_direc
 from native_reader.storage.packed import SCHEME as PACKED
 from native_reader.storage.packed import is_readable, unpacked_size
 from native_reader.storage.paths import KnownPlaces, Place, uri_of
-from native_reader.storage.protocol import DirEntry, storage_of
+from native_reader.storage.protocol import DirEntry, map_stores, storage_of
 from native_reader.storage.rocksdb import CURRENT, is_database
 from native_reader.storage.store import DLEDGER, QUEUE_DATABASES, Segment, StoreFiles, framing_of, is_segment_name, one_log, segments_in
 from native_reader.storage.strays import KEPT, is_stray, offset_in, only_strays, strays_in
@@ -136,17 +136,31 @@ def _stores_of_files(places: Sequence[Place]) -> Iterator[StoreFiles]:
 
 def _stores_of_directories(places: Sequence[Place]) -> Iterator[StoreFiles]:
     """The store whose root or log a directory is; otherwise the stores whose roots are inside it."""
-    for place in places:
-        if not place.is_directory:
-            continue
-        if store := _store_at(place, place.entries):
-            yield store
-            continue
-        last = " "
-        for child in _directories_in(place):
-            if not (_is_beside_the_log(child.uri) or child.uri.startswith(last)) and (logs := _logs_below(child)):
-                last = f"{child.uri}/"
-                yield _store_of(place.places.keep(child), logs)
+    for stores in map_stores(_stores_of_directory, places, [place.uri for place in places]):
+        yield from stores
+
+
+def _stores_of_directory(place: Place) -> list[StoreFiles]:
+    if not place.is_directory:
+        return []
+    if store := _store_at(place, place.entries):
+        return [store]
+    children = [child for child in _directories_in(place) if not _is_beside_the_log(child.uri)]
+    if place.storage.tree(place.uri) is None:
+        found = map_stores(_store_in, children, [child.uri for child in children])
+        return [store for store in found if store is not None]
+    last, stores = " ", list[StoreFiles]()
+    for child in children:
+        if not child.uri.startswith(last) and (inside := _store_in(child)):
+            last = f"{child.uri}/"
+            stores.append(inside)
+    return stores
+
+
+def _store_in(root: Place) -> StoreFiles | None:
+    """The store with that root."""
+    logs = _logs_below(root)
+    return _store_of(root.places.keep(root), logs) if logs else None
 
 
 def _directories_in(place: Place) -> Iterator[Place]:

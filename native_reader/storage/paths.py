@@ -12,7 +12,7 @@ from typing import Any
 from native_reader.errors import OptionError, PathError, UnreadableError, without_secrets
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import not_there
-from native_reader.storage.protocol import DirEntry, Storage, scheme_of, storage_of
+from native_reader.storage.protocol import DirEntry, Storage, map_stores, scheme_of, storage_of
 from native_reader.storage.s3 import SCHEMES
 from native_reader.storage.tar import TAR, entered, is_archive
 
@@ -124,7 +124,9 @@ class KnownPlaces:
                 matches = [(f"{base}/{part}", None) for base, _ in matches]
             if is_archive(name):  # not with `*`: next to a store is often an archive of it
                 matches = [_into_archive(*match) for match in matches]
-        return [place for uri, entry in matches if (place := self.at(uri, entry)).entry is not None]
+        places = [self.at(uri, entry) for uri, entry in matches]
+        found = map_stores(lambda place: place.entry is not None, places, [place.uri for place in places])
+        return [place for place, is_there in zip(places, found, strict=True) if is_there]
 
 
 def uri_of(path: Any) -> str:

@@ -347,6 +347,20 @@ def map_files(function: Callable[[Any], Result], files: Sequence[Any], advanced:
         return list(_counted(threads.map(function, files), advanced))
 
 
+_STORES_AT_ONCE = 16
+
+
+def map_stores(function: Callable[[Any], Result], items: Sequence[Any], uris: Sequence[str]) -> list[Result]:
+    """The result for each store, or path of one, in order. `uris`: where they are. Over a network, several are asked at a time."""
+    if len(items) < 2 or not all(storage_of(uri).is_slow for uri in uris):
+        return list(map(function, items))
+    threads = ThreadPoolExecutor(min(_STORES_AT_ONCE, len(items)))
+    try:
+        return list(threads.map(function, items))
+    finally:
+        threads.shutdown(cancel_futures=True)  # after an error, the others are not begun
+
+
 def _counted(results: Iterator[Result], advanced: Callable[[], None] | None) -> Iterator[Result]:
     for result in results:
         if advanced is not None:

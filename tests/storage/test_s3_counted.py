@@ -30,14 +30,14 @@ QUESTIONS: dict[str, tuple[Callable[[nr.Store], Any], Most]] = {
     "head": (lambda store: store.messages().head(10), Most(3, 3, 2)),
     "a key, its topic known, `trust`": (
         lambda store: store.messages(topic="orders", keys=KEY[0], access="trust").to_table(),
-        Most(4, 11, 10),
+        Most(4, 9, 8),
     ),
-    "a key, its topic known": (lambda store: store.messages(topic="orders", keys=KEY[0]).to_table(), Most(6, 113, 112)),
-    "a topic of 1 %, `trust`": (lambda store: store.messages(topic="sessions", access="trust").to_table(), Most(5, 34, 33)),
+    "a key, its topic known": (lambda store: store.messages(topic="orders", keys=KEY[0]).to_table(), Most(6, 109, 108)),
+    "a topic of 1 %, `trust`": (lambda store: store.messages(topic="sessions", access="trust").to_table(), Most(5, 31, 30)),
     "a topic of 1 %": (lambda store: store.messages(topic="sessions").to_table(), Most(5, 107, 106)),
     "count_rows": (lambda store: store.messages().count_rows(), Most(3, 102, 101)),
-    "queues": (lambda store: store.queues().to_table(), Most(6, 130, 130)),
-    "doctor": (lambda store: store.diagnose(), Most(8, 240, 240)),
+    "queues": (lambda store: store.queues().to_table(), Most(6, 90, 104)),
+    "doctor": (lambda store: store.diagnose(), Most(8, 205, 220)),
 }
 KEY = list[str]()
 
