@@ -66,11 +66,16 @@ def reason_of(error: OSError) -> str:
 class PathError(StoreError, FileNotFoundError):
     """The path is not a store.
 
+    Attributes:
+        said: What the message says, for other languages; None if there is only the text.
+
     Examples:
         >>> rmqstore.open("stor")
         Traceback (most recent call last):
         native_reader.errors.PathError: .../stor does not exist. Did you mean 'store'?
     """
+
+    said: object = None
 
 
 class OptionError(StoreError, ValueError):

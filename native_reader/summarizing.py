@@ -76,7 +76,11 @@ class Summarized:
     bytes_written: int = 0
 
     def lines(self, language: str = ENGLISH) -> Iterator[str]:
-        """Say it in a few lines, in `en` or `zh`."""
+        """Say it in a few lines.
+
+        Args:
+            language: `en` or `zh`.
+        """
         return (each.text(language) for each in self.said())
 
     def said(self) -> Iterator[Said]:

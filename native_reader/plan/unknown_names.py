@@ -12,6 +12,7 @@ from native_reader.broker.settings import Topics
 from native_reader.errors import OptionError, did_you_mean, nearest, option_name, spelled
 from native_reader.plan.ways import TRUST
 from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
+from native_reader.sentences import Said, say
 from native_reader.sides.bounds import has_queues
 from native_reader.sides.deleted import DeletedTopics
 from native_reader.sides.queues import numbers_of, topics_in
@@ -39,11 +40,13 @@ class Doubt:
     always: bool = False
     near: str = ""
 
-    def after(self, predicate: Predicate) -> str:
-        """The warning for a read that returned no rows; empty if nothing is known."""
+    def after(self, predicate: Predicate) -> Said | None:
+        """The warning for a read that returned no rows; None if nothing is known."""
         if self.topic is None or any(column.name != "topic" for column in predicate.columns()):
-            return f"no row matches: {self.text}" if self.text else ""
-        return f"no record of topic {self.topic!r}" + (f"; did you mean {self.near}?" if self.near else "")
+            return say("no row matches", why=self.text) if self.text else None
+        if self.near:
+            return say("no record of topic near", topic=repr(self.topic), near=self.near)
+        return say("no record of topic", topic=repr(self.topic))
 
 
 def doubts_of(stores: Sequence[StoreFiles], predicate: Predicate) -> list[Doubt]:
@@ -63,9 +66,9 @@ def log_doubts(stores: Sequence[StoreFiles], predicate: Predicate, access: str, 
     if rows and not bounds and len(set(_values("topic", conditions))) <= 1:
         return
     for doubt in doubts_of(stores, predicate):
-        if not rows and (text := doubt.after(predicate)):
-            missed = " (access=trust does not search the log for deleted topics)" if doubt.topic and access == TRUST else ""
-            _log.warning("%s%s", spelled(text, str), missed, extra={"is_unknown": True})
+        if not rows and (said := doubt.after(predicate)):
+            said = say("trust and deleted", what=said) if doubt.topic and access == TRUST else said
+            _log.warning("%s", spelled(said.text(), str), extra={"is_unknown": True, "said": said})
         elif rows and doubt.always and doubt.text:
             _log.warning("%s", spelled(doubt.text, str))
 

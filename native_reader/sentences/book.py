@@ -11,6 +11,7 @@ from native_reader.sentences.doctor import DOCTOR
 from native_reader.sentences.lag import LAG
 from native_reader.sentences.losses import LOSSES
 from native_reader.sentences.lost import LOST
+from native_reader.sentences.misses import MISSES
 from native_reader.sentences.refusals import REFUSALS
 from native_reader.sentences.repair import REPAIR
 from native_reader.sentences.rescue import RESCUE
@@ -54,5 +55,6 @@ TABLES = (
     DIFF,
     UNREAD,
     SCREENS,
+    MISSES,
 )
 BOOK: Mapping[str, tuple[str, str]] = {kind: pair for table in TABLES for kind, pair in table.items()}

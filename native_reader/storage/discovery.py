@@ -97,7 +97,7 @@ def _named_log(place: Place, framing: str | None = None) -> _LogDirectory:
     entries = place.entries if place.is_directory else []
     log = _log_in(place.uri, entries, framing)
     if not log.segments and (not place.is_directory or any(entry.name == "commitlog" for entry in entries)):
-        raise PathError(no_log_directory(place.uri, place.entry, entries))
+        raise no_log_directory(place.uri, place.entry, entries)
     return log
 
 
@@ -115,9 +115,9 @@ def _stores_of(path: str, places: Sequence[Place]) -> list[StoreFiles]:
         raise PathError(f"{path}: {len(places)} files and directories match, but none is a store or part of one")
     (place,) = places
     if below := list(islice(_stores_further_below(place), MOST_NAMED + 1)):
-        raise PathError(further_below(place.storage.unquoted(place.uri), below))
+        raise further_below(place.storage.unquoted(place.uri), below)
     log = place.uri if place.is_directory else place.uri.rpartition("/")[0]
-    raise PathError(no_store(place.uri, place.entry, place.listing, _is_beside_the_log(log), next(_stores_above(place), None)))
+    raise no_store(place.uri, place.entry, place.listing, _is_beside_the_log(log), next(_stores_above(place), None))
 
 
 def _stores_of_files(places: Sequence[Place]) -> Iterator[StoreFiles]:

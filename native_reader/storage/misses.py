@@ -1,10 +1,11 @@
-"""Error texts for a path without a store: what is there instead, and what the user may have meant."""
+"""Errors for a path without a store: what is there instead, and what the user may have meant."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from native_reader.errors import did_you_mean, option_name
+from native_reader.errors import PathError, nearest
+from native_reader.sentences import Said, say, verbatim
 from native_reader.storage.protocol import DirEntry
 from native_reader.storage.strays import only_strays, strays_in, unpack_command_at
 
@@ -13,45 +14,53 @@ MOST_NAMED = 5
 """Stores that an error names."""
 
 
-def no_store(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry], beside_the_log: bool, above: tuple[str, int] | None) -> str:
+def path_error(said: Said) -> PathError:
+    """The error that says it."""
+    error = PathError(said.text())
+    error.said = said
+    return error
+
+
+def no_store(
+    uri: str, entry: DirEntry | None, entries: Sequence[DirEntry], beside_the_log: bool, above: tuple[str, int] | None
+) -> PathError:
     """`above`: the nearest parent directory that is a store, and its number of segments."""
     logs = [f"{uri}/{entry.name}" for entry in entries if entry.is_directory and entry.name.lower().startswith("commitlog")]
     if logs and not beside_the_log:
-        return (
-            f"{uri} is not a store: it has no commitlog directory, only {', '.join(log.rpartition('/')[2] for log in logs)}. "
-            f"Set {option_name('store_path_commit_log')}='{','.join(logs)}'"
-        )
+        names = ", ".join(log.rpartition("/")[2] for log in logs)
+        return path_error(say("miss other logs", uri=uri, names=names, logs=",".join(logs)))
     if not beside_the_log and (strays := strays_in(entries)):
-        return only_strays(uri, strays)
-    if beside_the_log:
-        text = f"{uri} is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger."
-    else:
-        text = f"{uri} is not a store: no commitlog directory and no file named with 20 digits; {_instead(uri, entry, entries)}."
+        return PathError(only_strays(uri, strays))
+    what = say("miss not a log", uri=uri) if beside_the_log else say("miss no store", uri=uri, instead=_instead(uri, entry, entries))
     if above is not None:
-        return f"{text} Did you mean the store {above[0]} ({above[1]} segments)?"
-    return text if entry is not None and entry.is_file and unpack_command_at(uri) else f"{text} Name the directory that contains commitlog"
+        return path_error(say("miss store above", what=what, store=above[0], segments=above[1]))
+    is_packed = entry is not None and entry.is_file and unpack_command_at(uri)
+    return path_error(what if is_packed else say("miss name it", what=what))
 
 
-def further_below(uri: str, stores: Sequence[str]) -> str:
+def further_below(uri: str, stores: Sequence[str]) -> PathError:
     """`stores`: those that are deeper in that directory, one more than MOST_NAMED if there are more."""
-    names = ", ".join(store.removeprefix(f"{uri}/") for store in stores[:MOST_NAMED])
-    more = ", and more" if len(stores) > MOST_NAMED else ""
+    names = verbatim(", ".join(store.removeprefix(f"{uri}/") for store in stores[:MOST_NAMED]))
+    names = say("miss and more", names=names) if len(stores) > MOST_NAMED else names
     levels = {store.removeprefix(uri).count("/") for store in stores}
-    every = f", or all of them: '{uri}{'/*' * levels.pop()}'" if len(levels) == 1 else ""
-    return f"{uri} is not a store, but stores are further below: {names}{more}. Name one of them{every}"
+    if len(levels) > 1:
+        return path_error(say("miss below", uri=uri, names=names))
+    return path_error(say("miss below all", uri=uri, names=names, pattern=f"{uri}{'/*' * levels.pop()}"))
 
 
-def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
+def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> PathError:
     """`parent`: the nearest parent directory that exists; it contains `names` but not `missing`."""
-    where = "" if f"{parent}/{missing}" == uri or parent == "file://" else f" (nearest existing directory: {parent})"
-    return f"{uri} does not exist{where}.{did_you_mean(missing, names)}"
+    is_beside = f"{parent}/{missing}" == uri or parent == "file://"
+    what = say("miss not there", uri=uri) if is_beside else say("miss not there below", uri=uri, parent=parent)
+    near = nearest(missing, names)
+    return path_error(what if near is None else say("miss did you mean", what=what, near=near))
 
 
-def no_log_directory(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> str:
+def no_log_directory(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> PathError:
     """For a path that the user named as a log directory."""
     if any(entry.is_directory and entry.name == "commitlog" for entry in entries):
-        return f"{uri} has no segments, but contains a commitlog directory. Did you mean {uri}/commitlog?"
-    return f"{uri} is not a commitlog directory; {_instead(uri, entry, entries)}."
+        return path_error(say("miss log inside", uri=uri))
+    return path_error(say("miss no log directory", uri=uri, instead=_instead(uri, entry, entries)))
 
 
 def of_compacted_topic(uri: str) -> str:
@@ -59,15 +68,18 @@ def of_compacted_topic(uri: str) -> str:
     return f"{uri} is the log of a compacted topic, with offsets of its own, not a commitlog. Its store has it as the table `compacted`"
 
 
-def _instead(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> str:
+def _instead(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> Said:
     if entry is None:
-        return "it is neither a file nor a directory"
+        return Said("miss neither")
     if entry.is_file and (command := unpack_command_at(uri)):
-        return f"it is packed, so unpack it first: {command}"
+        return say("miss packed", command=command)
     if entry.is_file:
-        return "it is a file, but not a segment"
+        return Said("miss a file")
     if not entry.is_directory:
-        return "it is neither a file nor a directory"
+        return Said("miss neither")
     names = [entry.name.encode("utf-8", "backslashreplace").decode() + ("/" if entry.is_directory else "") for entry in entries]
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return f"it contains {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"
+    if not names:
+        return Said("miss empty")
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    more = len(names) - _NAMES_SHOWN
+    return say("miss contains more", names=shown, more=more) if more > 0 else say("miss contains", names=shown)

@@ -108,7 +108,7 @@ class KnownPlaces:
         parent, _, name = uri.rpartition("/")
         while parent.count("/") > 2 and self.at(parent).entry is None:
             parent, _, name = parent.rpartition("/")
-        return PathError(not_there(uri, parent, name, [entry.name for entry in self.at(parent).listing]))
+        return not_there(uri, parent, name, [entry.name for entry in self.at(parent).listing])
 
     def _matches(self, pattern: Place) -> list[Place]:
         storage = pattern.storage

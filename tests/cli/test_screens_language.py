@@ -98,3 +98,16 @@ def test_hostile_names_in_errors_stay_text(topic: str) -> None:
     ended: Ran = run("lag", "x", "--by", topic, "--lang", "zh")
     assert ended.code == 2
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e]", ended.err)
+
+
+def test_what_is_wrong_with_a_path_is_said_in_chinese(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    said = {path: run("lag", path, "--lang", "zh").err for path in (f"{store}x", tmp_path / "empty", tmp_path)}
+    assert said[f"{store}x"] == f"错误：{store}x 不存在。是不是 {store.name}？\n"
+    assert said[tmp_path / "empty"].endswith("也没有文件名为 20 位数字的文件；目录为空。请指定 commitlog 所在的目录\n")
+    assert all(re.search(HAN, text) for text in said.values())
+
+
+def test_a_topic_that_no_record_has_is_named_in_chinese(store: Path) -> None:
+    ended = run("cat", store, "--topic", "T9", "--lang", "zh")
+    assert (ended.code, ended.err.splitlines()[0][:22]) == (1, "警告：没有 topic 'T9' 的记录")
