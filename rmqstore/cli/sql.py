@@ -73,7 +73,8 @@ def sql(asked: Asked, query: str | None, output: Path | None) -> int:
             clear()
             if not count and not asked.as_json:
                 note(Said("no rows"))
-    return FOUND if _note_damage(query_of) or warned.has_loss else CLEAN
+    is_unknown = not count and warned.has_unknown
+    return FOUND if _note_damage(query_of) or warned.has_loss or is_unknown else CLEAN
 
 
 def _shown(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -30,8 +30,10 @@ def test_a_query_is_printed_as_lines_and_as_json(store: Path) -> None:
 
 
 def test_no_rows_are_said(store: Path) -> None:
-    ended = run("sql", store, "SELECT topic FROM messages WHERE topic = 'none'")
+    ended = run("sql", store, "SELECT topic FROM messages WHERE topic = 'T0' AND queue_offset = 999")
     assert (ended.code, ended.out, ended.err) == (0, "topic\n", "0 rows\n")
+    ended = run("sql", store, "SELECT topic FROM messages WHERE topic = 'none'")
+    assert (ended.code, ended.out, ended.err) == (1, "topic\n", "warning: no record of topic 'none'\n0 rows\n")
 
 
 def test_a_query_becomes_a_file(store: Path, tmp_path: Path) -> None:
