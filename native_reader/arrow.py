@@ -7,7 +7,7 @@ times and the like go to pyarrow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,12 @@ def array(values: NDArray[Any] | Sequence[Any], type_: pa.DataType | None = None
     if made is None:
         return pa.array(values, type_, mask=mask)
     return made if type_ is None or made.type == type_ else made.cast(type_)
+
+
+def batch_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """The rows as a batch; what a row does not have is null."""
+    columns = [array([row.get(field.name) for row in rows], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def scalar(value: Any, type_: pa.DataType | None = None) -> pa.Scalar:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from native_reader.account.runs import NO_TAG, Place
 from native_reader.account.runs import SCHEMA as RUNS
 from native_reader.account.states import AS_WANTED, AT_LEAST, DELETED, EXPIRED, LOST, NOT_READ, SERVED, STATE_OF, STATES, Mark, why
-from native_reader.arrow import repeat
+from native_reader.arrow import array, batch_of, repeat, scalar
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.record import SMALLEST_RECORD
@@ -116,7 +116,7 @@ class Account:
     @cached_property
     def faults(self) -> pa.Table:
         """The rows of messages that are not where a broker left them."""
-        return self.table.filter(pc.invert(pc.is_in(self.table["state"], pa.array(sorted(AS_WANTED)))))
+        return self.table.filter(pc.invert(pc.is_in(self.table["state"], array(sorted(AS_WANTED)))))
 
     def after(self, topic: str, queue_id: int, queue_offset: int) -> dict[str, int] | None:
         """How many messages of a queue are in which state, from that queue offset on. None if the account does not tell.
@@ -154,7 +154,7 @@ class Account:
     def said(self) -> Said:
         """How many messages are in which state."""
         counts = {state: count for state, count in self.messages.items() if state not in (LOST, AT_LEAST)}
-        tiered = pc.sum(self.table.filter(pc.equal(self.table["why"], why(Mark.TIERED)))["messages"]).as_py()
+        tiered = pc.sum(self.table.filter(pc.equal(self.table["why"], scalar(why(Mark.TIERED))))["messages"]).as_py()
         parts = [say(f"account {state}" if count else f"account some {state}", count=count) for state, count in counts.items()]
         if tiered:
             parts[0] = say("account tiered", count=counts[SERVED], tiered=tiered)
@@ -167,8 +167,8 @@ class Account:
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The account: a row for each range of queue offsets that is in one state. Filler of a repaired log is no message."""
     table = _held(batches)
-    is_filler = pc.and_(pc.equal(table["topic"], PLACEHOLDER_TAG), pc.equal(table["mark"], int(Mark.IN_NO_QUEUE)))
-    table = table.filter(pc.invert(pc.fill_null(is_filler, fill_value=False)))
+    is_filler = pc.and_(pc.equal(table["topic"], scalar(PLACEHOLDER_TAG)), pc.equal(table["mark"], scalar(int(Mark.IN_NO_QUEUE))))
+    table = table.filter(pc.invert(pc.fill_null(is_filler, scalar(False))))
     if not len(table):
         return
     table = table.sort_by([("topic", "ascending"), ("queue_id", "ascending"), ("mark", "ascending"), ("first", "ascending")])
@@ -184,12 +184,12 @@ def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     named = sorted({*gaps, *((row["first_offset"], row["bytes"]) for row in rows if row["why"] == why(Mark.GAP) and row["bytes"])})
     rows += _loose(loose, named, holes=holes, is_dense=not any(row["state"] == LOST for row in rows))
     for begin in range(0, len(rows), _ROWS):
-        yield pa.RecordBatch.from_pylist(rows[begin : begin + _ROWS], SCHEMA)
+        yield batch_of(rows[begin : begin + _ROWS], SCHEMA)
 
 
 def _held(batches: Iterable[pa.RecordBatch]) -> pa.Table:
     """All runs, or fewer of more messages."""
-    table, waiting = RUNS.empty_table(), list[pa.RecordBatch]()
+    table, waiting = pa.Table.from_batches([], RUNS), list[pa.RecordBatch]()
     for batch in batches:
         waiting.append(batch)
         if len(table) + sum(map(len, waiting)) > _MOST:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.account.states import Mark
+from native_reader.arrow import array, scalar
 from native_reader.layout.record import Index, Mask, Numbers
 from native_reader.records.damages import Damages
 
@@ -76,15 +77,15 @@ class Runs:
         at = SCHEMA.get_field_index("mark")
         for place, batch in enumerate(self._batches):
             known = batch.column(at)
-            marks = pc.if_else(pc.less(known, int(mark)), pa.scalar(int(mark), pa.int64()), known)
+            marks = pc.if_else(pc.less(known, scalar(int(mark))), scalar(int(mark), pa.int64()), known)
             if mark == Mark.FOREIGN:
-                names_lost = pc.is_in(known, pa.array([int(Mark.WRONG_ENTRY), int(Mark.OTHER_QUEUE)], pa.int64()))
-                marks = pc.if_else(names_lost, pa.scalar(int(Mark.ENTRY), pa.int64()), marks)
+                names_lost = pc.is_in(known, array([int(Mark.WRONG_ENTRY), int(Mark.OTHER_QUEUE)], pa.int64()))
+                marks = pc.if_else(names_lost, scalar(int(Mark.ENTRY), pa.int64()), marks)
             self._batches[place] = batch.set_column(at, SCHEMA.field(at), marks)
 
     def bytes_of(self, mark: Mark) -> int:
         """The sum of the sizes of the messages with that mark, without those that were added one by one."""
-        sums = (pc.sum(batch.filter(pc.equal(batch["mark"], int(mark)))["bytes"]).as_py() for batch in self._batches)
+        sums = (pc.sum(batch.filter(pc.equal(batch["mark"], scalar(int(mark))))["bytes"]).as_py() for batch in self._batches)
         return sum(filter(None, sums))
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -94,7 +95,7 @@ class Runs:
     def batch(self) -> pa.RecordBatch | None:
         """All runs; None if there are none."""
         if self._single:
-            columns = [pa.array(column, field.type) for column, field in zip(zip(*self._single, strict=True), SCHEMA, strict=True)]
+            columns = [array(column, field.type) for column, field in zip(zip(*self._single, strict=True), SCHEMA, strict=True)]
             self._batches.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
             self._single = []
         if not self._batches:
@@ -136,12 +137,12 @@ class Runs:
         }
         used = np.unique(place[firsts])
         whose = np.searchsorted(used, place[firsts])
-        topics = pa.array([names[each][0] for each in used.tolist()], pa.string()).take(pa.array(whose))
-        queues = pa.array([names[each][1] for each in used.tolist()], pa.int32()).take(pa.array(whose))
+        topics = array([names[each][0] for each in used.tolist()], pa.string()).take(array(whose))
+        queues = array([names[each][1] for each in used.tolist()], pa.int32()).take(array(whose))
         arrays = [
             topics,
             queues,
             pa.nulls(len(firsts), pa.string()),
-            *(pa.array(values[name].astype(np.int64, copy=False)) for name in NUMBERS),
+            *(array(values[name].astype(np.int64, copy=False)) for name in NUMBERS),
         ]
         self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))

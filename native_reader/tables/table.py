@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from native_reader.arrow import array
+from native_reader.arrow import array, batch_of
 from native_reader.columns.filter import matching
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import ColumnSpec, selected
@@ -202,8 +202,7 @@ def batches_of(rows: Iterable[Mapping[str, object]], schema: pa.Schema) -> Itera
     """Rows as batches of limited size."""
     rest = iter(rows)
     while several := list(islice(rest, _ROWS)):
-        columns = [array([row.get(field.name) for row in several], field.type) for field in schema]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        yield batch_of(several, schema)
 
 
 DETAILS = ColumnSpec(pa.string(), "what `found` says, without its words: its kind, numbers and names as JSON")

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.account.account import Account
+from native_reader.arrow import array, batch_of, numpy_of, scalar
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import spelled
 from native_reader.sentences import Said, say
@@ -102,7 +103,7 @@ class Findings:
             self._found.items(),
             key=lambda item: (severities.index(CODES[item[0][0]]), codes.index(item[0][0]), item[1].offset or 0),
         )
-        return pa.RecordBatch.from_pylist([_row(*key, found) for key, found in rows], SCHEMA)
+        return batch_of([_row(*key, found) for key, found in rows], SCHEMA)
 
 
 @dataclass(slots=True)
@@ -173,7 +174,7 @@ def by_topic(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     truncated = set[str]()
     for each in batches:
         batch = _truncated_once(each, truncated)
-        is_held = pc.fill_null(pc.and_(pc.equal(batch["code"], _OF_TOPIC), pc.is_valid(batch["queue_id"])), False)
+        is_held = pc.fill_null(pc.and_(pc.equal(batch["code"], scalar(_OF_TOPIC)), pc.is_valid(batch["queue_id"])), scalar(False))
         others = batch.filter(pc.invert(is_held))
         if len(others):
             yield others
@@ -192,7 +193,7 @@ def _in_rows(topics: Tally) -> Iterator[pa.RecordBatch]:
     if (queues := topics.table()) is not None:
         rows = _sums_by("file", "topic", sums=("count", "queues")).grouped(queues.append_column("queues", ones(queues)))
         rows = rows.sort_by([("file", "ascending"), ("offset", "ascending")]).to_pylist()
-        yield pa.RecordBatch.from_pylist([row | _code_columns(_OF_TOPIC) | _words_of(_about_topic(row)) for row in rows], SCHEMA)
+        yield batch_of([row | _code_columns(_OF_TOPIC) | _words_of(_about_topic(row)) for row in rows], SCHEMA)
 
 
 def _sums_by(*keys: str, sums: Sequence[str] = ("count",)) -> Tally:
@@ -207,8 +208,8 @@ def _about_topic(row: dict[str, Any]) -> Said:
 def _truncated_once(batch: pa.RecordBatch, known: set[str]) -> pa.RecordBatch:
     """Without truncations of a log that has one: a broker truncates once, and segments come in the order of the log."""
     kept = np.ones(len(batch), bool)
-    for row in np.flatnonzero(pc.equal(batch["code"], TRUNCATED).to_numpy(zero_copy_only=False)).tolist():
+    for row in np.flatnonzero(numpy_of(pc.equal(batch["code"], scalar(TRUNCATED)))).tolist():
         folder = batch["file"][row].as_py().rpartition("/")[0]
         kept[row] = folder not in known
         known.add(folder)
-    return batch if kept.all() else batch.filter(pa.array(kept))
+    return batch if kept.all() else batch.filter(array(kept))

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader import kernel
+from native_reader.arrow import numpy_of
 from native_reader.columns.strings import PaddedBuffer, content_of, offsets_of, short
 from native_reader.layout.bodies import not_packed, packed_as_plain
 from native_reader.layout.index_entry import TAG_PREFIX
@@ -125,7 +126,7 @@ class NumpyMarker:
         source = PaddedBuffer(u8, pa.py_buffer(u8))
         heads, pieces = records.heads, _PropertyParts(source, records)
         topics = short(source.arrow, records.topic_at, records.topic_size, pa.binary()).dictionary_encode()
-        which, names = topics.indices.to_numpy(), topics.dictionary.to_pylist()
+        which, names = numpy_of(topics.indices), topics.dictionary.to_pylist()
         begins, tag_begins = np.array([_begins_of(name) for name in names], np.uint32).T[:, which]
 
         tags, factors = np.zeros(len(records), np.uint32), np.ones(len(records), np.uint32)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from native_reader.account.account import merged, without
 from native_reader.account.runs import SCHEMA, Named, Place, Runs
 from native_reader.account.states import Mark
+from native_reader.arrow import batch_of
 from native_reader.broker.tier import TieredQueue, sizes_of
 from native_reader.broker.tier_files import TierFile, TierQueue, queues_of_tier
 from native_reader.columns.projection import Projection
@@ -151,7 +152,7 @@ def check_tier(part: TierPart, projection: Projection, findings: Findings, runs:
     marks = own.batch()
     if marks is not None:
         rows = _renamed(part, marks)
-        runs.add(pa.RecordBatch.from_pylist(rows, SCHEMA))
+        runs.add(batch_of(rows, SCHEMA))
         _without_entry(part, rows, findings)
     try:
         if isinstance(part.read, Said):
