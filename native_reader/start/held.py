@@ -28,10 +28,14 @@ class Added(NamedTuple):
 
 
 class HeldQueue:
-    """Reads such a queue, as a `QueueReader` reads one on the disk."""
+    """Reads such a queue, as a `QueueReader` reads one on the disk.
 
-    def __init__(self, files: tuple[QueueFile, ...], entries: list[NDArray[np.void]]) -> None:
-        self._files, self._entries = files, entries
+    `fillers`: how many are before the first entry. They can be 300,000 for each of many queues, so they are not held.
+    """
+
+    def __init__(self, files: tuple[QueueFile, ...], entries: list[NDArray[np.void]], fillers: int) -> None:
+        self._files, self._entries, self._fillers = files, entries, fillers
+        self._begins = [file.base + (fillers if number == 0 else 0) for number, file in enumerate(files)]
 
     def __enter__(self) -> Self:
         return self
@@ -41,15 +45,18 @@ class HeldQueue:
 
     def written(self, which: int) -> int:
         """A place of a file after which nothing is written."""
-        return len(self._entries[which])
+        return self._begins[which] - self._files[which].base + len(self._entries[which])
 
     def slots(self, first: int, stop: int) -> NDArray[np.void]:
         """What it holds at queue offsets `[first, stop)`; zeros where nothing is written."""
         found = np.zeros(stop - first, QUEUE_ENTRY)
-        for file, entries in zip(self._files, self._entries, strict=True):
-            begin, end = max(first, file.base), min(stop, file.base + len(entries))
+        for base, entries in zip(self._begins, self._entries, strict=True):
+            begin, end = max(first, base), min(stop, base + len(entries))
             if begin < end:
-                found[begin - first : end - first] = entries[begin - file.base : end - file.base]
+                found[begin - first : end - first] = entries[begin - base : end - base]
+        if self._fillers:
+            begin, end = max(first, self._files[0].base), min(stop, self._begins[0])
+            found["size"][begin - first : max(end, begin) - first] = FILLER_SIZE
         return found
 
     def pieces(self, which: int, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.void]]]:
@@ -59,7 +66,7 @@ class HeldQueue:
 
     def within(self, low: int, high: int) -> Entries:
         """The entries of records at physical offsets `[low, high)`, in their order."""
-        numbers = [np.arange(file.base, file.base + len(own)) for file, own in zip(self._files, self._entries, strict=True)]
+        numbers = [np.arange(base, base + len(own)) for base, own in zip(self._begins, self._entries, strict=True)]
         number, entry = np.concatenate(numbers), np.concatenate(self._entries)
         offsets, sizes = entry["offset"].astype(np.int64), entry["size"].astype(np.int64)
         which = np.flatnonzero((offsets >= low) & (offsets < high) & is_written(entry))
@@ -80,14 +87,15 @@ def held(queue: Queue, added: Added, units: int) -> tuple[Queue, HeldQueue]:
         files.append(QueueFile("", base, units))
         entries.append(np.zeros(0, QUEUE_ENTRY))
         base += units
-    new = np.zeros(fillers + len(added.offsets), QUEUE_ENTRY)
-    new["size"][:fillers], new["offset"][fillers:], new["size"][fillers:] = FILLER_SIZE, added.offsets, added.sizes
+    new = np.zeros(len(added.offsets), QUEUE_ENTRY)
+    new["offset"], new["size"] = added.offsets, added.sizes
     for which, file in enumerate(files):
-        begin, stop = max(file.base, added.first - fillers), min(file.base + file.units, added.stop)
+        base = file.base + (fillers if which == 0 else 0)
+        begin, stop = max(base, added.first), min(file.base + file.units, added.stop)
         if begin < stop:
-            own = np.zeros(max(len(entries[which]), stop - file.base), QUEUE_ENTRY)
+            own = np.zeros(max(len(entries[which]), stop - base), QUEUE_ENTRY)
             own[: len(entries[which])] = entries[which]
-            own[begin - file.base : stop - file.base] = new[begin - added.first + fillers : stop - added.first + fillers]
+            own[begin - base : stop - base] = new[begin - added.first : stop - added.first]
             entries[which] = own
     final = queue._replace(files=tuple(files))
-    return final, HeldQueue(final.files, entries)
+    return final, HeldQueue(final.files, entries, fillers)
