@@ -196,7 +196,7 @@ def root_with(program: Path, root: Path) -> Path:
     for name, tool in zip(TOOLS, tools, strict=True):
         shutil.copy(tool, root / "bin" / name)
     shutil.copy(program, root / "rmqstore")
-    for name in ("tmp", "proc", "root"):
+    for name in ("tmp", "proc", "root", "dev"):
         (root / name).mkdir()
     unpack("5.5.0-kinds", root / "data", STORES)
     return root
