@@ -11,7 +11,7 @@ from pyarrow import dataset
 
 from native_reader.arrow import array
 from native_reader.errors import UseError
-from native_reader.frames.implied import Call, Field, Literal, Node, ReadNarrowed, fields_of, implied, joined
+from native_reader.frames.implied import Call, Field, Literal, Node, ReadNarrowed, combined, fields_of, implied
 from native_reader.predicate.tree import EVERYTHING
 
 _FUNCTIONS = {
@@ -246,7 +246,7 @@ class _Substrait:
             return self._unknown()
         parts = tuple(self.node(_message(argument, 3)) for argument in arguments)
         name = self._functions[_number(function, 1)] if set(function) <= {1, 3, 4} else "unknown"
-        return joined(name, parts) if name in ("and", "or") else Call(name, parts)
+        return combined(name, parts) if name in ("and", "or") else Call(name, parts)
 
     def _listed(self, choice: _Fields) -> Node:
         """A value that is in a list of literals."""

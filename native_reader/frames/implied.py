@@ -81,7 +81,7 @@ def fields_of(node: Node) -> Iterator[str]:
                 waiting += parts
 
 
-def joined(name: str, parts: Iterable[Node]) -> Call:
+def combined(name: str, parts: Iterable[Node]) -> Call:
     """`and` or `or` of the parts. `(a OR b) OR c` becomes one OR of three: a long list of alternatives is then not a deep tree."""
     nested = (part.parts if isinstance(part, Call) and part.name == name else (part,) for part in parts)
     return Call(name, tuple(chain.from_iterable(nested)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from native_reader.errors import UseError
-from native_reader.frames.implied import Call, Field, Literal, Node, ReadNarrowed, implied, joined
+from native_reader.frames.implied import Call, Field, Literal, Node, ReadNarrowed, combined, implied
 from native_reader.predicate.tree import EVERYTHING, Predicate
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _node(raw: Any) -> Node:
             return Field(name)
         case [("BinaryExpr", {"left": left, "op": str(operator), "right": right} as parts)] if len(parts) == 3:
             name, both = _OPERATORS.get(operator, "unknown"), (_node(left), _node(right))
-            return joined(name, both) if name in ("and", "or") else Call(name, both)
+            return combined(name, both) if name in ("and", "or") else Call(name, both)
         case [("Function", {"input": list(inputs), "function": {"Boolean": function} as named} as parts)] if len(parts) + len(named) == 3:
             return _boolean(function, tuple(map(_node, inputs)))
         case [("Function", {"input": [_, _] as inputs, "function": function} as parts)] if len(parts) == 2 and function in _CONTAINS:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.arrow import array
-from native_reader.frames.implied import Call, Field, Literal, Node, implied, joined
+from native_reader.frames.implied import Call, Field, Literal, Node, combined, implied
 from native_reader.predicate.tree import EVERYTHING, Predicate, any_of
 
 _LONGEST = 1 << 20
@@ -118,7 +118,7 @@ class _Where:
             case exp.Paren():
                 return self.node(node.this)
             case exp.And() | exp.Or():
-                return joined("and" if isinstance(node, exp.And) else "or", (self.node(node.this), self.node(node.expression)))
+                return combined("and" if isinstance(node, exp.And) else "or", (self.node(node.this), self.node(node.expression)))
             case exp.Not():
                 return Call("not", (self.node(node.this),))
             case exp.EQ() if isinstance(node.expression, exp.Any):
@@ -134,7 +134,7 @@ class _Where:
             case exp.ArrayContains() | exp.Contains():
                 return self._contains(node.this, node.expression)
             case exp.ArrayOverlaps() if isinstance(node.expression, exp.Array) and node.expression.expressions:
-                return joined("or", [self._contains(node.this, each) for each in node.expression.expressions])
+                return combined("or", [self._contains(node.this, each) for each in node.expression.expressions])
             case exp.Like() if "\\" not in str(node.expression.this):
                 return self._like(node)
         return _UNKNOWN
@@ -162,7 +162,7 @@ class _Where:
             return _UNKNOWN
         pieces = [piece for piece in re.split("[%_]", pattern.values[0].as_py()) if piece]
         column = self._column(node.this)
-        return joined("and", [_UNKNOWN, *(Call("contains", (column, Literal(array([piece], pa.string())))) for piece in pieces)])
+        return combined("and", [_UNKNOWN, *(Call("contains", (column, Literal(array([piece], pa.string())))) for piece in pieces)])
 
     def _operand(self, node: Any) -> Node:
         return _literal(node) or self._column(node)
