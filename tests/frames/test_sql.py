@@ -226,7 +226,7 @@ def test_columns_have_types_that_others_read(store: nr.Store) -> None:
 
 
 def test_every_table_can_be_queried(store: nr.Store) -> None:
-    for name in nr.api.COLUMNS_OF:
+    for name in nr.api.TABLE_NAMES:
         store.sql(f"SELECT * FROM {name} LIMIT 1").to_table()
     assert {name for (name,) in rows(store, "SHOW TABLES")} >= {"messages", "queues"}
     assert ("topic", "VARCHAR") in [row[:2] for row in rows(store, "DESCRIBE messages")]
