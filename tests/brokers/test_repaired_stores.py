@@ -16,6 +16,7 @@ from recipe import Recipe
 from repairs import SETTINGS, assert_consumed, assert_goes_on, assert_served, configuration, errors, repaired, started
 from rocketmq import OP_BATCHES, VERSIONS, Java, running
 from served import Row, Survivors, judged
+from support.resent import resent
 from support.store_damages import DAMAGES, Damage, body_bit, random_bytes, several, several_at_random, torn_properties
 
 import native_reader as nr
@@ -186,6 +187,33 @@ def test_a_broker_serves_an_extract(
     survivors = Survivors({offset: row for offset, row in survivors.rows.items() if row["tags"] != PLACEHOLDER_TAG})
     same = ("topic", "queue_id", "queue_offset", "msg_id", "tags", "keys", "body")
     assert [[row[name] for name in same] for row in survivors.all] == [[row[name] for name in same] for row in wanted]
+    with started(rocketmq("5.5.0"), tmp_path / "home", tmp_path / "new", port) as broker:
+        assert_consumed(broker.traffic("consume"), survivors)
+        for end in ("stopped", "killed"):
+            assert_goes_on(broker, survivors, end)
+    assert errors(tmp_path / "home") == []
+
+
+@pytest.mark.long
+def test_a_broker_serves_messages_that_came_from_another_broker_by_their_unique_key(
+    rocketmq: Callable[[str], Java], written: Callable[[str, str], tuple[Path, int]], tmp_path: Path
+) -> None:
+    """There, they are in another queue, at other queue offsets. Each is served once, in the place that it had."""
+    source, port = written("5.5.0", "stopped")
+    store = tmp_path / "store"
+    shutil.copytree(source, store)
+    several(store, Random(1))
+    opened = nr.open(store, broker_conf=str(configuration(tmp_path, store)))
+    done = opened.repair(tmp_path / "new", others=[resent(source, tmp_path / "other")])
+    assert done.plan.filled is not None
+    by_key = {
+        (each.topic, each.queue_id, slot) for each in done.plan.filled.taken for slot in range(each.first, each.last + 1) if each.by_key
+    }
+    survivors, before = Survivors.of(tmp_path / "new"), Survivors.of(source)
+    survivors = Survivors({offset: row for offset, row in survivors.rows.items() if PLACEHOLDER_TAG not in (row["tags"], row["topic"])})
+    assert {*places_of(survivors)} <= {*places_of(before)}
+    assert by_key
+    assert by_key <= {place[:3] for place in places_of(survivors)}
     with started(rocketmq("5.5.0"), tmp_path / "home", tmp_path / "new", port) as broker:
         assert_consumed(broker.traffic("consume"), survivors)
         for end in ("stopped", "killed"):

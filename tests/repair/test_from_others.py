@@ -16,6 +16,7 @@ from support.indexed_stores import indexed
 from support.own_stores import STORES
 from support.queued_stores import dispatched
 from support.repaired import contents, opened, records_of
+from support.resent import resent
 from support.store_damages import (
     DAMAGES,
     Damage,
@@ -33,7 +34,6 @@ from support.stores import files_of, log_of, message, on_disk
 from support.verified import beside
 
 import native_reader as nr
-from native_reader.writing.records import checksum_of
 
 NAME = "5.5.0-killed"
 SEGMENT = 65_536
@@ -239,27 +239,6 @@ def test_a_message_of_a_queue_that_parted_does_not_come(tmp_path: Path, slave: P
     done = opened(store).repair(tmp_path / "new", others=[tmp_path / "extract"])
     assert records_of(tmp_path / "new") == records_of(tmp_path / "alone")
     assert (done.plan.lost_messages, done.plan.filled is not None and not done.plan.filled.taken) == (alone.plan.lost_messages, True)
-
-
-def resent(store: Path, to: Path, *, crc: bool = False, change: Callable[[bytearray], None] | None = None, times: int = 1) -> Path:
-    """The messages of a store in another log: in another order, in other queues, at other queue offsets."""
-    whole = [(path.read_bytes()[at : at + size]) for path in segments(store) for at, size in records(path)][::-1] * times
-    size, log, at = segments(store)[0].stat().st_size, list[bytes](), 0
-    for number, record in enumerate(whole):
-        if at % size + len(record) + 8 > size:
-            rest = size - at % size
-            log.append(struct.pack(">iI", rest, 0xCBD43194).ljust(rest, b"\0"))
-            at += rest
-        moved = bytearray(record)
-        moved[12:16], moved[20:36] = struct.pack(">i", 7), struct.pack(">qq", 50_000 + number, at)
-        if change is not None:
-            change(moved)
-        if crc:
-            moved[-20:] = checksum_of(bytes(moved[:-20]))
-        log.append(bytes(moved))
-        at += len(record)
-    content = b"".join(log)
-    return on_disk(to, {f"commitlog/{base:020d}": content[base : base + size].ljust(size, b"\0") for base in range(0, len(content), size)})
 
 
 @pytest.mark.parametrize("damage", [missing_segment, zeroed_segment, random_bytes, tail], ids=lambda each: each.__name__)
