@@ -15,6 +15,7 @@ from typing import NamedTuple
 from native_reader.broker.databases import databases_of, has_settings, is_new
 from native_reader.errors import UnreadableError
 from native_reader.layout.queue_database import DISPATCHED, OFFSETS, dispatched_in
+from native_reader.layout.store_database import STORE_DATABASE
 from native_reader.repair.refusals import refusal
 from native_reader.sentences import verbatim
 from native_reader.sides.copies import QueueCopies
@@ -54,7 +55,8 @@ def refuse_databases(files: StoreFiles, topics: Sequence[str]) -> None:
         if each.is_extra_missing:
             raise refusal("rocksdb unread", store=files.uri, name=name)
         if each.holds is None and each.uri not in files.databases:
-            raise refusal("rocksdb damaged", store=files.uri, name=name, why=verbatim(each.found or ""))
+            kind = "rocksdb store damaged" if name == STORE_DATABASE else "rocksdb damaged"
+            raise refusal(kind, store=files.uri, name=name, why=verbatim(each.found or ""))
         if topics and (each.uri in files.databases or f"{each.uri}/".startswith(f"{files.config}/")):
             raise refusal("rocksdb extract", store=files.uri, name=name)
     if len(used := [uri for uri in files.databases if not is_new(uri)]) > 1:
