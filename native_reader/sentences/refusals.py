@@ -89,8 +89,8 @@ REFUSALS = {
     ),
     "refused rocksdb store damaged": (
         f"{{store}} has {{name}}, which RocksDB cannot open: {{why}}. A broker 5.5.0 starts all the same and serves the queues, without "
-        f"the index, timers and transactions that it held, and they are nowhere else. Put a backup in its place; or move it away, if you can "
-        f"do without what it held. {_RESCUE[0]}",
+        f"the index, timers and transactions that it held, and they are nowhere else. Put a backup in its place; or move it away, if you "
+        f"can do without what it held. {_RESCUE[0]}",
         f"RocksDB 无法打开 {{store}} 中的 {{name}}：{{why}}。5.5.0 的 broker 仍会启动，队列能正常消费，但其中的索引、定时消息和事务"
         f"都没有了，别处也没有。请用备份替换；可以不要其中的内容时，也可以移走。{_RESCUE[1]}",
     ),
