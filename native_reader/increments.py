@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from native_reader.checks import MOST_JOBS, whole
 from native_reader.conditions import predicate_of
-from native_reader.errors import OptionError, StoreError, option_name, shown
+from native_reader.errors import DataLoss, OptionError, option_name, shown
 from native_reader.export.account import DAMAGE, SUMMARY
-from native_reader.export.manifest import saved, version
 from native_reader.export.run import WantedExport, export
 from native_reader.export.target import Target, save_text, text_of_file
 from native_reader.options import MessageOptions, refuse_in_streams
@@ -25,13 +25,16 @@ from native_reader.scan.progress import Watch
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.stream import EARLIEST, BatchLimit, Offset, Stream, start_of
-from native_reader.stream.offset import OffsetError, from_json, to_json
+from native_reader.stream.offset import Batch, OffsetError, from_json, to_json
+from native_reader.text import counted
 
 _VERSION = 1
 _RUNS = "_runs"
 _MOVES = "_moves.json"
 _RUN = "_run-"
-_NO_STATE = "{} is no state of an export, or was changed. Restore it, or name a new file and a new folder"
+_OF_RUN = re.compile("run-([0-9]{6,18})_")
+_RESTORE = "Restore what the last run left in it, or name a new file and a new folder"
+_NO_STATE = f"{{}} is no state of an export, or was changed. {_RESTORE}"
 _MAY_DIFFER = ("max_read_rate", "fail_on_data_loss", "mode", "body_views")
 
 _log = logging.getLogger(__name__)
@@ -81,7 +84,7 @@ def _state_of(path: str, text: str) -> _State:
         ):
             raise ValueError
     except OffsetError as error:
-        raise OptionError(f"{path}: an offset in this state was changed after it was written. Restore the file from a copy") from error
+        raise OptionError(f"{path}: an offset in this state was changed after it was written. {_RESTORE}") from error
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise OptionError(_NO_STATE.format(path)) from error
     return state
@@ -164,6 +167,11 @@ class _Runs:
                     following = self._stream.next_offset(state.done, BatchLimit())
                     if following == state.done:
                         return None
+                    if empty := next((uri for uri, batch in following.items() if _is_emptied(state.done.get(uri), batch)), None):
+                        raise DataLoss(
+                            f"{empty}: the log is empty, and the runs before came to offset {state.done[empty].end.offset:,}. "
+                            "Is its disk there? To export a new log, use a new state and a new folder"
+                        )
                     state = replace(state, begun=following, runs=state.runs + 1)
                     self._save(state)
                 exported = self._written(state, jobs, progress)
@@ -179,7 +187,8 @@ class _Runs:
         text = text_of_file(self._path)
         options = self._pinned()
         if text is None:
-            if self._target.other_names() or self._target.temporaries():
+            part = ".{}.part".format(self._path.rpartition("/")[2])  # of a state in the folder itself, where the first run was stopped
+            if [name for name in self._target.other_names() if name != part] or self._target.temporaries():
                 raise OptionError(
                     f"{self._target.path} is not empty, and there is no state {self._path}. Messages could come twice. "
                     "Name the state of this export, or a new or empty folder"
@@ -188,6 +197,12 @@ class _Runs:
         state = _state_of(self._path, text)
         if state.folder != self._target.path:
             raise OptionError(f"{self._path} is the state of the export to {state.folder}, not to {self._target.path}. Name another file")
+        newest = max((_number_of(name) for name in self._target.names_in(_RUNS)), default=0)
+        if newest > state.runs:
+            raise OptionError(
+                f"{self._path} is an older copy of the state: it knows of {counted(state.runs, 'run')}, and the folder has run {newest}, "
+                f"whose messages would come twice. {_RESTORE}"
+            )
         for name in options.keys() | state.options.keys():
             before, now = state.options.get(name), options.get(name)
             if before != now:
@@ -224,11 +239,13 @@ class _Runs:
         return replace(run, files=[_numbered(name, number) for name in run.files])
 
     def _export(self, begun: Offset, own: str, number: int, jobs: int, progress: Watch) -> None:
-        """Write the files, as an export to the run's own folder. If the run was stopped, the export continues."""
+        """Write the files, as an export to the run's own folder.
+
+        What a stopped run left there is written again: it belongs to the log as it was, which the plan would not look at again.
+        """
         stores, options, planning = self._list(), self._options, self._options.planning()
         target = Target(f"{self._target.path}/{own}", stores)
-        if not self._continues(target, [store.uri for store in stores], planning.fail_on_data_loss):
-            self._target.remove_folder(own)
+        self._target.remove_folder(own)
         predicate, projection, zone = predicate_of(options), options.projection(), options.time_zone
         wanted = WantedExport(stores, predicate, projection, planning, zone, lambda: self._stream.plan(begun))
         done = export(wanted, target.path, **self._files, jobs=jobs, progress=progress)
@@ -238,21 +255,22 @@ class _Runs:
         target.write_text(_MOVES, [json.dumps(asdict(run), ensure_ascii=False)])
         target.remove_temporary_folder()
 
-    @staticmethod
-    def _continues(target: Target, stores: list[str], fails: bool) -> bool:
-        """Whether what a stopped run left is of this version, of the same stores, and with the same answer to losses."""
-        try:
-            known = saved(target)
-        except StoreError:
-            return False
-        wanted = {"version": version(), "stores": stores, "fail_on_data_loss": fails}
-        return known is not None and {name: known.request.get(name) for name in wanted} == wanted
-
 
 def _numbered(name: str, number: str) -> str:
     """The final name of a file: each run has others."""
     folder, slash, file = name.rpartition("/")
     return f"{folder}{slash}{number}-{file}"
+
+
+def _number_of(name: str) -> int:
+    """The number of the run that a file belongs to; 0 of other files."""
+    found = _OF_RUN.match(name)
+    return 0 if found is None else int(found[1])
+
+
+def _is_emptied(before: Batch | None, now: Batch) -> bool:
+    """Whether a log that had records has none."""
+    return before is not None and before.end.offset > 0 and now.end.offset == 0
 
 
 def _folder_of(state: _State) -> str:

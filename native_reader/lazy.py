@@ -262,6 +262,10 @@ class Scan(Lazy):
         for run in self.runs(jobs):
             yield from run
 
+    def _streamed(self, jobs: int) -> Iterator[pa.RecordBatch]:
+        # Who takes these batches may stop early, as LIMIT does in DuckDB.
+        return self._from_first(_jobs(jobs)) if self._reads_last_segment else self.to_batches(jobs)
+
     @property
     def _reads_last_segment(self) -> bool:
         """Whether to find the end of a log, its last segment must be read: it has no queues."""
@@ -291,9 +295,6 @@ class Scan(Lazy):
             >>> sum(batch.num_rows for batch in store.messages(columns="topic").to_batches(jobs=2))
             255
         """
-        # Who takes these batches may stop early, as LIMIT does in DuckDB. A bar needs to know how much there is.
-        if self._reads_last_segment and progress is False:
-            return self._from_first(_jobs(jobs))
         return iter(self.run(jobs, progress))
 
     def count_rows(self, jobs: int = 1, progress: Watch = False) -> int:

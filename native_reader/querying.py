@@ -26,15 +26,15 @@ from native_reader.storage.local import linked
 
 MESSAGES = "messages"
 _INSTALL = "an SQL query needs the package duckdb, 1.4 or newer: pip install 'rmqstore-spark[sql]'"
-_ROWS = 8192
+_ROWS = 256
+"""At most in one batch: DuckDB holds it whole, and a body can have 4 MiB."""
 _FARTHEST = 12
 """Hours from UTC of the zones without a place that DuckDB has on both sides."""
 _ONLY = "only a query is possible: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW or SUMMARIZE. Nothing is written"
 _TABLE = re.compile(r"Table with name (.+?) does not exist")
 _COLUMN = re.compile(r'column "([^"]+)" not found|does not have a column named "([^"]+)"')
-_OF_TEXT = ("Parser", "Syntax", "Binder", "Catalog", "Permission", "Not implemented")
+_OF_TEXT = ("Parser", "Syntax", "Binder", "Catalog", "Permission")
 """Kinds of errors that say something of the statement. Others may have a value of a row, which is not shown."""
-_VALUE = re.compile("[\"'`]|[Vv]alue|[Ii]nput")
 _AS_THEY_ARE = re.compile(
     r"(U?(TINY|SMALL|BIG)INT|U?INTEGER|BOOLEAN|VARCHAR|BLOB|FLOAT|DOUBLE|TIMESTAMP WITH TIME ZONE|MAP\(VARCHAR, VARCHAR\))(\[\])?"
 )
@@ -185,7 +185,7 @@ class Query:
             return self._failed
         kind, _, text = str(error).partition("\n")[0].partition(" Error: ")
         if not kind.endswith(_OF_TEXT):
-            return OptionError(f"sql: {kind} Error: {_VALUE.split(text)[0].strip()} …; values of rows are not shown here")
+            return OptionError(f"sql: {kind} Error; its words may have values of rows, and are not shown")
         if found := _TABLE.search(text):
             known = ", ".join(self._tables)
             return OptionError(f"sql: the table {found[1]!r} does not exist.{did_you_mean(found[1], self._tables)} All tables: {known}")
@@ -213,15 +213,19 @@ def _connected(folder: str) -> Any:
 
 def _projected(names: Iterable[str], types: Iterable[str], is_plain: bool) -> str:
     """The columns, each with a name of its own. A sum of integers has 128 bits in DuckDB, which other tools read as a decimal."""
-    taken, parts = dict[str, int](), []
+    names = list(names)
+    taken, parts = set[str](), []
     for number, (name, kind) in enumerate(zip(names, types, strict=True), 1):
-        taken[name] = taken.get(name, 0) + 1
         wanted = "BIGINT" if kind in ("HUGEINT", "UHUGEINT") else kind
         if is_plain and kind.startswith("DECIMAL"):
             wanted = "DOUBLE"
         elif is_plain and wanted == kind and not _AS_THEY_ARE.fullmatch(kind):
             wanted = "VARCHAR"
-        own = (name if taken[name] == 1 else f"{name}_{taken[name]}").replace('"', '""')
+        own, count = name, 2
+        while own in taken or (own != name and own in names):
+            own, count = f"{name}_{count}", count + 1
+        taken.add(own)
+        own = own.replace('"', '""')
         parts.append((f"#{number}" if wanted == kind else f"CAST(#{number} AS {wanted})") + f' AS "{own}"')
     return ", ".join(parts)
 

@@ -54,7 +54,10 @@ class Target:
 
     def __enter__(self) -> Self:
         try:
-            os.makedirs(self.path, exist_ok=True)
+            if not os.path.isdir(self.path):
+                os.makedirs(self.path)
+                with suppress(OSError):  # a folder that may not be read
+                    flush_folder(os.path.dirname(self.path))
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             why = "it is a file" if os.path.isfile(self.path) else error.strerror

@@ -135,7 +135,9 @@ def _on_field(operator: str, field: Field, array: Any, kinds: Mapping[str, str])
     """The condition on one column. `array`: the values that it is compared with; None if there are none."""
     column, kind = Column(field.name, field.key), kinds.get(field.name, "")
     if field.key is not None:
-        kind = sql.TEXT if kind == sql.PAIRS else ""
+        if kind != sql.PAIRS:  # a subscript of a list or of a text
+            return None
+        kind = sql.TEXT
     if array is None:
         return {"is_null": IsNull(column), "is_valid": Not(IsNull(column))}.get(operator)
     of_lists = operator == "contains" and kind == sql.TEXTS

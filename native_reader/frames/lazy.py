@@ -49,7 +49,7 @@ class Lazy(ABC):
             ...     sum(batch.num_rows for batch in reader)
             255
         """
-        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
+        return pa.RecordBatchReader.from_batches(self.schema, self._streamed(jobs))
 
     def to_table(self, jobs: int = 1, progress: Watch = False, **of_datasets: object) -> pa.Table:
         """Read all rows into memory.
@@ -153,7 +153,7 @@ class Lazy(ABC):
 
         def read(columns: tuple[str, ...], condition: Predicate, stops_early: bool) -> Iterator[pa.RecordBatch]:
             one = self._narrowed(columns, condition, stops_early)
-            for batch in one._from_first() if stops_early else one.to_batches(jobs):
+            for batch in one._from_first() if stops_early else one._streamed(jobs):
                 yield batch.select(list(columns))
 
         return read
@@ -161,6 +161,10 @@ class Lazy(ABC):
     def _narrowed(self, columns: Collection[str], condition: Predicate, stops_early: bool) -> Lazy:
         """The table with at least those columns, and at least the rows for which the condition is true: the caller selects again."""
         return self
+
+    def _streamed(self, jobs: int) -> Iterator[pa.RecordBatch]:
+        """The rows for another library, which may stop early."""
+        return self.to_batches(jobs)
 
     def _from_first(self) -> Iterator[pa.RecordBatch]:
         """The rows, for a reader that stops early."""

@@ -35,6 +35,8 @@ _NO_ROOM = "Failed to flush response stream"
 _TRIES = 4
 _PAUSE = 0.2
 _SLASHES = re.compile("/{2,}")
+_BESIDE = re.compile("/(?:batchconsumequeue|consumequeue|index)/")
+_SEGMENT = re.compile(r"(?:[0-9]{20}[^/]*|\.tar)$")
 _SECOND = 10**9
 
 
@@ -236,8 +238,12 @@ class ArrowStorage(Storage):
         return found
 
     def _still_counts(self, known: _Object) -> bool:
-        """Whether a file was seen a moment ago, and nobody has asked to look again since."""
-        return monotonic() - known.confirmed < KNOWN_FOR and known.confirmed >= self._asked_anew
+        """Whether a file was seen a moment ago, and nobody has asked to look again since.
+
+        Of a segment or an archive, it is asked each time: the read was planned for this very object.
+        """
+        is_fresh = monotonic() - known.confirmed < KNOWN_FOR and known.confirmed >= self._asked_anew
+        return is_fresh and (_BESIDE.search(known.path) is not None or _SEGMENT.search(known.path) is None)
 
     def closed(self, file: _Object) -> None:
         """A file was closed. It is kept for a while, if a tag distinguishes it from what may replace it."""

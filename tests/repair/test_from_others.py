@@ -107,9 +107,11 @@ def other_bodies(store: Path, first: int) -> None:
     """From that record on, the log is one of another broker: all bodies differ."""
     for path in segments(store):
         content = bytearray(path.read_bytes())
-        for at, _ in records(path):
+        for at, size in records(path):
             if int(path.name) + at >= first:
                 content[at + 40] ^= 1  # the born time: no checksum covers it
+                if (key := content.find(b"UNIQ_KEY\1", at, at + size)) > 0:
+                    content[key + 9] ^= 1  # another message has another one
         path.write_bytes(content)
 
 

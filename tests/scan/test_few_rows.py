@@ -171,16 +171,14 @@ def outcome(scan: nr.Scan, read: Callable[[nr.Scan], pa.Table]) -> object:
         return nr.StoreError
 
 
-@pytest.mark.parametrize("read", ["batches", "reader", "dataset", "scan"])
+@pytest.mark.parametrize("read", ["reader", "dataset", "scan"])
 def test_who_may_stop_early_waits_for_no_end(large: tuple[FaultyStorage, int], read: str) -> None:
     """DuckDB does not say that a query has a LIMIT."""
     faulty, at_end = large
 
     def ask() -> None:
         scan = nr.open(faulty.url).messages()
-        if read == "batches":
-            next(iter(scan.to_batches()))
-        elif read == "reader":
+        if read == "reader":
             scan.to_reader().read_next_batch()
         else:
             rows: object = scan if read == "scan" else scan.to_pyarrow_dataset()  # noqa: F841  DuckDB finds it by its name

@@ -27,17 +27,17 @@ class Most(NamedTuple):
 
 QUESTIONS: dict[str, tuple[Callable[[nr.Store], Any], Most]] = {
     "open": (lambda store: store, Most(3, 2, 1)),
-    "head": (lambda store: store.messages().head(10), Most(3, 3, 2)),
+    "head": (lambda store: store.messages().head(10), Most(3, 4, 2)),
     "a key, its topic known, `trust`": (
         lambda store: store.messages(topic="orders", keys=KEY[0], access="trust").to_table(),
-        Most(4, 9, 8),
+        Most(4, 10, 8),
     ),
-    "a key, its topic known": (lambda store: store.messages(topic="orders", keys=KEY[0]).to_table(), Most(6, 109, 108)),
+    "a key, its topic known": (lambda store: store.messages(topic="orders", keys=KEY[0]).to_table(), Most(6, 110, 108)),
     "a topic of 1 %, `trust`": (lambda store: store.messages(topic="sessions", access="trust").to_table(), Most(5, 31, 30)),
-    "a topic of 1 %": (lambda store: store.messages(topic="sessions").to_table(), Most(5, 107, 106)),
-    "count_rows": (lambda store: store.messages().count_rows(), Most(3, 102, 101)),
+    "a topic of 1 %": (lambda store: store.messages(topic="sessions").to_table(), Most(5, 109, 106)),
+    "count_rows": (lambda store: store.messages().count_rows(), Most(3, 104, 101)),
     "queues": (lambda store: store.queues().to_table(), Most(6, 90, 104)),
-    "doctor": (lambda store: store.diagnose(), Most(8, 205, 220)),
+    "doctor": (lambda store: store.diagnose(), Most(8, 296, 220)),
 }
 KEY = list[str]()
 
@@ -75,7 +75,8 @@ def test_no_call_is_made_twice(large: Bucket, question: str) -> None:
     ask(opened(large, connect_timeout=5 + list(QUESTIONS).index(question)))  # other options: a storage that knows nothing yet
     calls = large.link.calls
     twice = {call: count for call, count in Counter((call.kind, call.key, call.range) for call in calls).items() if count > 1}
-    assert twice == {}
+    # Each time a segment is opened, it is asked whether it is still the one that was listed.
+    assert {call: count for call, count in twice.items() if not (call[0] == "head" and "/commitlog/" in call[1])} == {}
     kinds = large.link.kinds
     assert {kind: kinds[kind] for kind in most._fields if kinds[kind] > getattr(most, kind)} == {}
     assert overlapping(calls) == 0
