@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -253,3 +254,51 @@ def test_damage_is_listed_for_its_run(growing: Growing, tmp_path: Path) -> None:
     assert ended.rows[0]["damaged"] == 1
     assert "All: " in ended.err
     assert len((tmp_path / "out" / "_runs" / "run-000001_damage.jsonl").read_text().splitlines()) == 1
+
+
+def test_an_older_copy_of_the_state_wrote_the_messages_after_it_again(growing: Growing, tmp_path: Path) -> None:
+    export(growing)
+    older = (tmp_path / "state.json").read_text()
+    growing.append(10)
+    export(growing)
+    (tmp_path / "state.json").write_text(older)
+    with pytest.raises(nr.OptionError, match="is an older copy of the state: it knows of 1 run, and the folder has run 2"):
+        export(growing)
+    assert numbers(growing) == list(range(60))
+
+
+def test_a_log_that_was_empty_for_one_run_was_written_again(growing: Growing, tmp_path: Path) -> None:
+    """As if its disk was not there for a moment."""
+    export(growing)
+    (tmp_path / "store" / "commitlog").rename(tmp_path / "away")
+    (tmp_path / "store" / "commitlog").mkdir()
+    (tmp_path / "store" / "commitlog" / f"{0:020d}").write_bytes(bytes(SEGMENT))
+    with pytest.raises(nr.DataLoss):
+        export(growing, fail_on_data_loss=False)
+    shutil.rmtree(tmp_path / "store" / "commitlog")
+    (tmp_path / "away").rename(tmp_path / "store" / "commitlog")
+    assert export(growing, fail_on_data_loss=False) is None
+    assert numbers(growing) == list(range(50))
+
+
+def test_what_a_stopped_run_had_written_was_taken_for_the_log_as_it_is_now(growing: Growing) -> None:
+    """Its files were replaced by equal copies, as by rsync: the messages of the other segments did not come."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        killed_at(25, monkeypatch)
+        with pytest.raises((_Killed, OSError)):
+            export(growing, fail_on_data_loss=False)
+    for path in growing.segments:
+        content = path.read_bytes()
+        path.rename(path.with_name("old"))
+        path.write_bytes(content)
+        path.with_name("old").unlink()
+    export(growing, fail_on_data_loss=False)
+    assert numbers(growing) == list(range(50))
+
+
+def test_the_first_state_in_the_folder_itself_can_be_stopped(growing: Growing, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".state.json.part").write_text("{")
+    run = nr.open(growing.path).export_new(tmp_path / "out", tmp_path / "out" / "state.json")
+    assert run is not None
+    assert run.rows == 50

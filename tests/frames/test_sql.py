@@ -242,3 +242,24 @@ def test_a_query_needs_no_file_of_its_own(store: nr.Store, tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     rows(store, "SELECT topic FROM messages ORDER BY body")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("condition", ["keys['1'] IS NOT NULL", "topic['1'] IS NOT NULL", "NOT (topic['1'] IS NULL)"])
+def test_a_subscript_of_a_text_or_a_list_was_taken_for_a_property(store: nr.Store, table: pa.Table, condition: str) -> None:
+    """Of no row was it known to be there."""
+    everything = table  # noqa: F841  DuckDB finds it by its name
+    expected = duckdb.sql(f"SELECT count(*) FROM everything WHERE {condition}").fetchall()
+    assert rows(store, f"SELECT count(*) FROM messages WHERE {condition}") == expected
+
+
+@pytest.mark.parametrize(
+    "expression", ["timezone(body_text, store_timestamp)", "regexp_matches(topic, '[' || body_text)", "error(body_text)"]
+)
+def test_an_error_showed_a_body(store: nr.Store, expression: str) -> None:
+    with pytest.raises(nr.OptionError) as raised:
+        store.sql(f"SELECT {expression} FROM messages").to_table()
+    assert "body" not in str(raised.value).replace("body_text", "")
+
+
+def test_two_columns_had_one_name(store: nr.Store) -> None:
+    assert store.sql('SELECT 1 a, 2 "a_2", 3 a').to_table().to_pylist() == [{"a": 1, "a_2": 2, "a_3": 3}]
