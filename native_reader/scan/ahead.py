@@ -6,6 +6,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
@@ -39,24 +40,27 @@ class Ahead(Generic[Read]):
         self._batches: list[pa.RecordBatch] = []
         self._error: BaseException | None = None
         self._is_over = self._is_given_up = False
-        self._changed = threading.Condition()
+        # Ctrl-C interrupts the thread that iterates anywhere in Python's code: inside `Condition.__enter__` or `wait`, the lock would
+        # stay locked, and `make` would never end. So that thread waits for a queue and takes a lock, which are made in C.
+        self._lock, self._arrived = threading.Lock(), queue.SimpleQueue[None]()
+        self._changed = threading.Condition(self._lock)
 
     def make(self) -> None:
         """Read to the end."""
         try:
             for batch in () if self._is_given_up else self.reading:
-                with self._changed:
+                with self._lock:
                     self._changed.wait_for(lambda: self._is_given_up or self._held < self._most)
                     if self._is_given_up:
                         break
                     self._batches.append(batch)
                     self._held += batch.nbytes
-                    self._changed.notify()
+                self._arrived.put(None)
         except BaseException as error:  # raised again in `__iter__`
             self._error = error
-        with self._changed:
+        with self._lock:
             self._is_over = True
-            self._changed.notify()
+        self._arrived.put(None)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         while batches := self._taken():
@@ -70,18 +74,20 @@ class Ahead(Generic[Read]):
         while True:
             if self._meanwhile is not None:
                 self._meanwhile()
-            with self._changed:
-                if self._changed.wait_for(lambda: self._batches or self._is_over, None if self._meanwhile is None else _LOOK):
+            with self._lock:
+                if self._batches or self._is_over:
                     taken, self._batches, self._held = self._batches[::-1], [], 0
                     self._changed.notify()
                     return taken
+            with suppress(queue.Empty):
+                self._arrived.get(timeout=None if self._meanwhile is None else _LOOK)
 
     def give_up(self) -> None:
         """Let `make` end after the current chunk."""
         self.reading.stop()
-        with self._changed:
+        with self._lock:
             self._is_given_up = True
-            self._changed.notify()
+            self._changed.notify_all()  # one that was interrupted may still count as waiting
 
 
 def side_by_side(
