@@ -25,8 +25,11 @@ OF_ENTRIES = ("queue_id", "queue_offset", "physical_offset", "record_size", "tag
 """Columns that differ between the entries of one topic."""
 ORIGINS = ("origin_topic", "origin_msg_id")
 """Columns that are null outside retry and DLQ topics."""
-LISTED = frozenset(("topic", "queue_id", "queue_offset", "physical_offset", "record_size", "inner_index", "store", "segment"))
-"""Columns that the entries of ordinary queues determine."""
+LISTED = frozenset(("topic", "queue_id", "physical_offset", "record_size", "inner_index", "store", "segment"))
+"""Columns that the entries of ordinary queues determine.
+
+Not the queue offset: a slave 5.5.0 puts messages of a topic that was created again at the end of the old queue.
+"""
 _SIZE_BITS = 31
 _PACKED = 1 << 31
 _ALWAYS_POSSIBLE = ("prepared", "rollback")

@@ -23,7 +23,7 @@ from native_reader.scan.pruned import QueuesRead, TrustedRead, UnclaimedRead, is
 from native_reader.sides.queues import Topic
 
 _ROWS = 1 << 16
-_OF_ENTRIES = {"queue_offset": "numbers", "physical_offset": "offsets", "record_size": "sizes"}
+_OF_ENTRIES = {"physical_offset": "offsets", "record_size": "sizes"}
 
 
 class ListedRead(QueuesRead):

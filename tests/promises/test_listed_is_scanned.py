@@ -30,7 +30,7 @@ from native_reader.testing.store_writer import write_store
 from native_reader.tuning import tuned
 
 pytestmark = pytest.mark.usefixtures("queues_always_used")
-LISTED = ("topic", "queue_id", "queue_offset", "physical_offset", "record_size", "inner_index", "store", "segment")
+LISTED = ("topic", "queue_id", "physical_offset", "record_size", "inner_index", "store", "segment")
 READ = MemoryFile._read
 Rows = Counter[tuple[object, ...]]
 
