@@ -20,7 +20,7 @@ from typing import Any
 
 NEEDED = {"libc6", "libgcc-s1", "libstdc++6", "zlib1g"}
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-# An id that no host uses for somebody else; the one of other images without root.
+# A user id that hosts do not give to people. Other images without root have the same one.
 USER = 65532
 COMMAND = b"#!/opt/rmqstore/bin/python3 -I\nfrom rmqstore.cli import main\n\nmain()\n"
 PASSWD = f"root:x:0:0:root:/:/nologin\nrmqstore:x:{USER}:{USER}:rmqstore:/tmp:/nologin\n".encode()

@@ -29,7 +29,7 @@ Description: {about}
  One file with Python and all that the command needs. At its first start, each
  user's copy is unpacked into ~/.cache/rmqstore. No broker is asked or changed.
 """
-# Neither stripped nor searched for what it needs: it is a script with a tar behind it. gzip, because rpm of CentOS 7 knows no zstd.
+# The program is a script with a tar behind it: rpm must not strip it or look for libraries in it. rpm on CentOS 7 cannot read zstd.
 SPEC = """\
 %global __os_install_post %{{nil}}
 %global _build_id_links none
@@ -82,7 +82,7 @@ def main(program: Path, licences: Path, out: Path) -> None:
         control = CONTROL.format(version=version, machine=OF_DEBIAN[machine], site=SITE, about=ABOUT)
         (root / "DEBIAN/control").write_text(control, encoding="utf-8")
         deb = out / f"rmqstore_{version}_{OF_DEBIAN[machine]}.deb"
-        # What is packed is packed already.
+        # The content is already compressed.
         subprocess.run(
             ["dpkg-deb", "--root-owner-group", "-Znone", "--build", root, deb], check=True, env=environment, stdout=subprocess.DEVNULL
         )

@@ -25,7 +25,7 @@ _UNKNOWN = Call("unknown", ())
 
 
 class Statement:
-    """A statement, as far as it is understood. What is not understood is no error here: DuckDB says what is wrong."""
+    """What of a statement can be passed to a read. A statement that cannot be parsed is no error here: DuckDB reports it."""
 
     def __init__(self, text: str) -> None:
         self._tree = _parsed(text)
