@@ -27,8 +27,11 @@ class Tuning:
     many_damages: int = 64
     """From this many ranges on, they are merged into the batch in one step, which copies the messages."""
     verified_at_once: int = 512 << 20
-    """The check of a store compares at most this many bytes of log at once with queues and index: each range looks into each queue."""
-
+    """The check of a store compares at most this many bytes of log at once with queues and index."""
+    verified_at_least: int = 128 << 20
+    """It compares so many at once if the store has few queues: more needs more memory."""
+    verified_for_a_queue: int = 256 << 10
+    """It compares so many at once for each queue, within these limits: each range looks into each queue."""
     queue_read_whole: int = 160 << 10
     """The check reads a queue of this size whole for each range, and so finds all of its entries, in whatever order they are."""
 

@@ -10,13 +10,14 @@ from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.account.runs import NO_TAG, Place
+from native_reader.account.runs import NO_TAG, NUMBERS, Place
 from native_reader.account.runs import SCHEMA as RUNS
 from native_reader.account.states import AS_WANTED, AT_LEAST, DELETED, EXPIRED, LOST, NOT_READ, SERVED, STATE_OF, STATES, Mark, why
-from native_reader.arrow import array, batch_of, repeat, scalar
+from native_reader.arrow import array, batch_of, numpy_of, repeat, scalar
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.record import SMALLEST_RECORD
@@ -42,6 +43,8 @@ COLUMNS = {
 SCHEMA = pa.schema([pa.field(name, spec.type) for name, spec in COLUMNS.items()])
 _MOST = 1_000_000
 """Runs that are joined, about 1 GB. If a corrupt log has more, those of one queue and state become one, and its offsets are not told."""
+_WAITING = 1 << 16
+"""From so many new runs on, those that follow each other are joined."""
 _ROWS = 8192
 _FURTHEST = 2**63 - 1
 _LATEST = 253_402_300_800_000
@@ -189,15 +192,41 @@ def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _held(batches: Iterable[pa.RecordBatch]) -> pa.Table:
     """All runs, or fewer of more messages."""
-    table, waiting = pa.Table.from_batches([], RUNS), list[pa.RecordBatch]()
+    table, waiting, rows = pa.Table.from_batches([], RUNS), list[pa.RecordBatch](), 0
     for batch in batches:
         waiting.append(batch)
-        if len(table) + sum(map(len, waiting)) > _MOST:
-            table, waiting = at_most(pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)]), _MOST), []
+        rows += len(batch)
+        if rows > max(_WAITING, len(table)):
+            table = at_most(connected(pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)])), _MOST)
+            waiting, rows = [], 0
     return pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)]).combine_chunks()
 
 
+def connected(table: pa.Table) -> pa.Table:
+    """These runs; of messages that are served, each that begins where another one ends is joined to it.
+
+    Each part of the log has a run for each queue, so they grow with queues and parts. Runs in other states are rows of the account.
+    """
+    is_joined = pc.and_(pc.equal(table["mark"], scalar(int(Mark.QUEUED))), pc.greater_equal(table["first"], scalar(0)))
+    served = table.filter(is_joined).sort_by([(name, "ascending") for name in ("topic", "queue_id", "first")]).combine_chunks()
+    if len(served) < 2:
+        return table
+    numbers = {name: numpy_of(served[name]) for name in NUMBERS}
+    names = [numpy_of(served["topic"].combine_chunks().dictionary_encode().indices), numpy_of(served["queue_id"]), numbers["tag"]]
+    begins = numbers["first"][1:] != numbers["stop"][:-1]
+    for name in names:
+        begins |= name[1:] != name[:-1]
+    firsts = np.flatnonzero(np.append(True, begins))
+    lasts = np.append(firsts[1:], len(served)) - 1
+    sums = {"stop": numbers["stop"][lasts]} | {name: _REDUCED[how].reduceat(numbers[name], firsts) for name, how in _SUMS.items()}
+    kept = served.take(array(firsts))
+    for name, values in sums.items():
+        kept = kept.set_column(RUNS.get_field_index(name), RUNS.field(name), array(values))
+    return pa.concat_tables([table.filter(pc.invert(is_joined)), kept])
+
+
 _SUMS = {"messages": "sum", "bytes": "sum", "first_offset": "min", "last_offset": "max", "first_time": "min", "last_time": "max"}
+_REDUCED: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
 def at_most(table: pa.Table, most: int, keys: Sequence[str] = ("topic", "queue_id", "file", "mark")) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from native_reader.predicate.tree import (
     Or,
     Predicate,
     RLike,
+    Value,
 )
 
 _OPERATORS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
@@ -140,7 +141,7 @@ def _compared(predicate: Predicate, of: Values) -> pa.Array:
             return _OPERATORS[operator](values, scalar(value, values.type))
         case In(column, allowed):
             values = _comparable(of(column))
-            is_in = pc.is_in(values, array(allowed, values.type))
+            is_in = pc.is_in(values, _set_of(allowed, values.type))
             return pc.if_else(values.is_valid(), is_in, scalar(None, pa.bool_()))
         case Like(column, pattern):
             return _matched(column, of, lambda texts: match_like(texts, pattern), lambda text: fits(text, pattern, java=False))
@@ -160,9 +161,14 @@ def _compared(predicate: Predicate, of: Values) -> pa.Array:
         case Contains(column, value):
             return pc.match_substring(of(column), value)
         case ArraysOverlap(column, allowed):
-            known = array(allowed, pa.string())
-            return _contains(of(column), lambda words: pc.is_in(words, known))
+            return _contains(of(column), lambda words: pc.is_in(words, _set_of(allowed, pa.string())))
     raise TypeError(f"unknown predicate: {type(predicate).__name__}")
+
+
+@lru_cache(maxsize=8)
+def _set_of(values: tuple[Value, ...], type_: pa.DataType) -> pa.Array:
+    """Values of a condition, which can be thousands, for all batches: where queues or an index choose, a batch often has one row."""
+    return array(values, type_)
 
 
 def _of_chunk(chunk: Chunk, column: Column) -> pa.Array:

@@ -122,6 +122,7 @@ class _SegmentCheck:
         self._damage: list[tuple[int, int]] = []
         self._all_damage: list[tuple[int, int]] = []
         self._checked = self._segment.base
+        self._at_once = min(TUNING.verified_at_once, max(TUNING.verified_at_least, len(self._queues.all) * TUNING.verified_for_a_queue))
         self._first_time: int | None = None
         self._newest = self._last_time = _NEVER
         self._first_damage: int | None = None
@@ -147,7 +148,7 @@ class _SegmentCheck:
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)
-                    if reached - self._checked >= TUNING.verified_at_once or self._held >= _MOST_HELD:
+                    if reached - self._checked >= self._at_once or self._held >= _MOST_HELD:
                         self._compare(reached)
                 self._compare(segment.base + split.end)
                 self._unnamed(window)

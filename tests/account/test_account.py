@@ -18,11 +18,12 @@ from support.stores import Files, files_of, in_memory, log_of, message
 from support.verified import TOPICS, beside, healthy
 
 import native_reader as nr
-from native_reader.account.account import Account, at_most, joined, merged, without
+from native_reader.account.account import Account, at_most, connected, joined, merged, without
 from native_reader.account.runs import Named, Runs
 from native_reader.account.states import Mark
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import INNER_BATCH, InnerMessage, pack_inner, pack_properties
+from native_reader.tuning import tuned
 
 LOG, WHOLE = healthy(60)
 SEGMENTS = sorted(name for name in WHOLE if name.startswith("store/commitlog/"))
@@ -119,6 +120,31 @@ def is_changed(files: Files, log: CommitLog, offset: int) -> bool:
     name = f"store/commitlog/{placed.segment:020}"
     begin = offset - placed.segment
     return name not in files or files[name][begin : begin + placed.size] != WHOLE[name][begin : begin + placed.size]
+
+
+@sampled(60)
+@given(DAMAGES)
+def test_runs_that_are_joined_early_give_the_same_account(damages: list[Damage]) -> None:
+    """Each part of the log has a run for each queue: a large store with few queues has very many, which are joined as they come."""
+    files = damaged(damages)
+    with tuned(verified_at_once=500), pytest.MonkeyPatch.context() as patch:
+        expected = account_of(files).table
+        patch.setattr("native_reader.account.account._WAITING", 0)
+        assert account_of(files).table.equals(expected)
+
+
+def test_the_runs_that_are_held_do_not_grow_with_the_log() -> None:
+    runs, count = Runs(), 1000
+    for part in range(count):
+        for queue in range(3):
+            runs.one(Mark.QUEUED, (f"T{queue}", 0), numbers=(part * 9, part * 9 + 9), messages=9, size=900, offsets=(part, part + 1))
+    runs.one(Mark.ENTRY, ("T0", 0), numbers=(count * 9, count * 9 + 1), messages=1)
+    held = connected(pa.Table.from_batches([runs.batch()]))
+    assert held.group_by("mark").aggregate([("messages", "sum")]).to_pylist() == [
+        {"mark": Mark.ENTRY, "messages_sum": 1},
+        {"mark": Mark.QUEUED, "messages_sum": count * 27},
+    ]
+    assert len(held) == 4 and held["first_offset"].to_pylist()[1:] == [0] * 3 and held["last_offset"].to_pylist()[1:] == [count] * 3
 
 
 def test_a_whole_store_is_whole() -> None:
