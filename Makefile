@@ -86,6 +86,7 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	@cd build/bench && rm -rf pruning-* timed-* planned
 	$(PYTHON) benchmarks/export.py $(of)
 	$(PYTHON) benchmarks/lookups.py $(of)
+	$(PYTHON) benchmarks/small.py $(of)
 	@cd build/bench && rm -rf keys-*
 	$(PYTHON) benchmarks/command_line.py $(of)
 	@cd build/bench && rm -rf listed report-*

@@ -212,10 +212,10 @@ def connected(table: pa.Table) -> pa.Table:
     if len(served) < 2:
         return table
     numbers = {name: numpy_of(served[name]) for name in NUMBERS}
-    names = [numpy_of(served["topic"].combine_chunks().dictionary_encode().indices), numpy_of(served["queue_id"]), numbers["tag"]]
+    topics = numpy_of(served["topic"].combine_chunks().dictionary_encode().indices)
     begins = numbers["first"][1:] != numbers["stop"][:-1]
-    for name in names:
-        begins |= name[1:] != name[:-1]
+    for whose in (topics, numpy_of(served["queue_id"]), numbers["tag"]):
+        begins |= whose[1:] != whose[:-1]
     firsts = np.flatnonzero(np.append(True, begins))
     lasts = np.append(firsts[1:], len(served)) - 1
     sums = {"stop": numbers["stop"][lasts]} | {name: _REDUCED[how].reduceat(numbers[name], firsts) for name, how in _SUMS.items()}

@@ -144,7 +144,8 @@ def test_the_runs_that_are_held_do_not_grow_with_the_log() -> None:
         {"mark": Mark.ENTRY, "messages_sum": 1},
         {"mark": Mark.QUEUED, "messages_sum": count * 27},
     ]
-    assert len(held) == 4 and held["first_offset"].to_pylist()[1:] == [0] * 3 and held["last_offset"].to_pylist()[1:] == [count] * 3
+    assert held["first_offset"].to_pylist()[1:] == [0] * 3
+    assert held["last_offset"].to_pylist()[1:] == [count] * 3
 
 
 def test_a_whole_store_is_whole() -> None:
