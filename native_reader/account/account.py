@@ -196,7 +196,7 @@ def _held(batches: Iterable[pa.RecordBatch]) -> pa.Table:
     for batch in batches:
         waiting.append(batch)
         rows += len(batch)
-        if rows > max(_WAITING, len(table)):
+        if rows > max(_WAITING, len(table)) or rows + len(table) > _MOST:
             table = at_most(connected(pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)])), _MOST)
             waiting, rows = [], 0
     return pa.concat_tables([table, pa.Table.from_batches(waiting, RUNS)]).combine_chunks()
