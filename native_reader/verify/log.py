@@ -47,7 +47,8 @@ _RANDOM = 400
 """Of the bytes of a page, the sum of the squared distances from an equal number of each, over that number: 255 on average if they are
 random, with a deviation of 23. Text, zeros and records have thousands."""
 _MOST_HELD = 1 << 20
-"""A range ends after this many records and keys; they take up to 200 MB."""
+"""A range ends after this many records and keys, which take up to 200 MB, or after a quarter if there are few queues to look into."""
+_HELD_FOR_A_QUEUE = 512
 
 
 class LogPart(NamedTuple):
@@ -122,7 +123,9 @@ class _SegmentCheck:
         self._damage: list[tuple[int, int]] = []
         self._all_damage: list[tuple[int, int]] = []
         self._checked = self._segment.base
-        self._at_once = min(TUNING.verified_at_once, max(TUNING.verified_at_least, len(self._queues.all) * TUNING.verified_for_a_queue))
+        queues = len(self._queues.all)
+        self._at_once = min(TUNING.verified_at_once, max(TUNING.verified_at_least, queues * TUNING.verified_for_a_queue))
+        self._most_held = min(_MOST_HELD, max(_MOST_HELD // 4, queues * _HELD_FOR_A_QUEUE))
         self._first_time: int | None = None
         self._newest = self._last_time = _NEVER
         self._first_damage: int | None = None
@@ -148,7 +151,7 @@ class _SegmentCheck:
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)
-                    if reached - self._checked >= self._at_once or self._held >= _MOST_HELD:
+                    if reached - self._checked >= self._at_once or self._held >= self._most_held:
                         self._compare(reached)
                 self._compare(segment.base + split.end)
                 self._unnamed(window)
