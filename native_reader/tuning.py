@@ -59,6 +59,10 @@ class Tuning:
     """What an index leaves to read, up to this size, is almost nothing."""
     calls_per_lookup: int = 5
     """Reads per lookup in an index: one slot, then the entries of its chain in a full file."""
+    few_hashes: int = 1000
+    """So many hashes of topic and key cost almost nothing."""
+    hash_costs: int = 32 << 10
+    """The bytes in which a key can be searched while one more hash is made: 6 µs. Keys without a topic have one for each topic."""
     most_hits: int = 20_000
     """With more records than this a plain read is as fast, and planning must not read them all."""
     least_index_steps: int = 1000

@@ -110,7 +110,8 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     topics, log = _Candidates(store, predicate), (store.first_record, end)
     costs = storage_of(files[0].uri if files else store.uri).call_costs if access != TRUST else 0
     count = len(topics.names) * len(keys)
-    if count * len(files) * TUNING.calls_per_lookup * costs > log[1] - log[0]:
+    hashing = 0 if count <= TUNING.few_hashes else count * TUNING.hash_costs
+    if count * len(files) * TUNING.calls_per_lookup * costs + hashing > log[1] - log[0]:
         where, what = counted(len(files), "index file"), counted(len(topics.names), "topic")
         why = f"searching {where} for {what} costs more than reading the log"
         return KeyLookup(of_ids, why=(why,))

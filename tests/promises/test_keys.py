@@ -12,6 +12,7 @@ from support.indexed_stores import changed_indexes, indexed, rolled_back_unnamed
 from support.pruning import AccessRead, selective
 from support.queued_stores import TOPICS, changed_queues, dispatched, queued_stores
 from support.stores import Files, files_of, in_memory, log_of, message
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate
@@ -148,3 +149,28 @@ def test_an_id_without_a_valid_offset_is_looked_up_only_as_a_key() -> None:
         found = nr.open(memory.url).messages(**options, topic="T1")
         assert found.count_rows() == rows
         assert sum(split.written for split in found.plan().splits) < 300
+
+
+@pytest.mark.parametrize("access", ["auto", "trust"])
+def test_keys_for_which_too_many_hashes_would_be_made_are_searched_in_the_log(
+    access: str, monkeypatch: pytest.MonkeyPatch, tune: Tune
+) -> None:
+    """A key without a topic has a hash for each topic: a thousand keys in 20,000 topics took hours, and the memory of all hashes."""
+    log = log_of(message(number, topic=f"T{number % 5}", properties=pack_properties({"KEYS": f"k{number}"})) for number in range(40))
+    memory = in_memory(files_of(log) | dispatched(log.placed) | indexed(log.placed))
+    keys = [f"k{number}" for number in range(10, 410)]
+
+    def found(**options: str) -> tuple[list[int], bool]:
+        scan = nr.open(memory.url).messages(keys=keys, access=access, columns="physical_offset", **options)
+        return sorted(scan.to_table()["physical_offset"].to_pylist()), scan.plan().lookups[0][1].files > 0
+
+    def refused(*_: object) -> int:
+        raise AssertionError("a hash was made")
+
+    expected = [placed.offset for placed in log.placed[10:]]
+    assert found(topic="T1") == (expected[1::5], True)
+    tune(hash_costs=0)
+    assert found() == (expected, True)
+    tune(hash_costs=32 << 10)
+    monkeypatch.setattr("native_reader.plan.keys.key_hash", refused)
+    assert found() == (expected, False)
