@@ -48,6 +48,7 @@ SCREENS = {
     "no command near": ("No such command '{command}'. Did you mean '{hint}'?", "没有命令 {command}。是不是 {hint}？"),
     "no option": ("No such option: {option}", "没有选项 {option}"),
     "no option near": ("No such option: {option} Did you mean {near}?", "没有选项 {option}。是不是 {near}？"),
+    "missing command": ("Missing command.", "缺少命令"),
     "missing parameter": ("Missing {name}.", "缺少 {name}"),
     "wrong value": ("Invalid value for {name}: {why}", "{name} 的值不正确：{why}"),
     "not a choice": ("it is not one of {choices}", "可选值为 {choices}"),

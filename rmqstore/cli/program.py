@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from rmqstore.cli.spoken import in_words, speak, spoken
+from rmqstore.cli.spoken import in_words, language_option, speak, spoken
 from rmqstore.cli.stderr import note
 from rmqstore.text import LANGUAGES
 
@@ -41,8 +41,8 @@ COMMANDS = {
     "report": "Write a page about one store or several, to look at and to send on.",
 }
 """The commands, with what `--help` says about them. The command of a name is in the module of that name."""
-_USAGE = ("Usage: ", "用法："), ("[OPTIONS]", "[选项]"), ("COMMAND [ARGS]...", "命令 [参数]...")
 _UNEXPECTED = re.compile(r"Got unexpected extra arguments? \((.*)\)")
+_MISSING = "Missing command."
 _OTHER_WORDS = {"index": "summarize"}
 """What a user may call a command, whose name it does not resemble."""
 
@@ -72,8 +72,21 @@ Completion in bash; docs/cli.md has zsh and fish:
 """
 
 
+class SpokenContext(click.Context):
+    """Writes the help and the usage of a command in the language that is spoken."""
+
+    def make_formatter(self) -> click.HelpFormatter:
+        if spoken() == LANGUAGES[0]:
+            return super().make_formatter()
+        from rmqstore.cli.chinese_help import ChineseFormatter
+
+        return ChineseFormatter(width=self.terminal_width, max_width=self.max_content_width)
+
+
 class Program(click.Group):
     """Imports a command only when it runs, and ends with the exit code that the command returns."""
+
+    context_class = SpokenContext
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -83,6 +96,7 @@ class Program(click.Group):
             return None
         command = getattr(import_module(f"rmqstore.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
+        command.context_class = SpokenContext
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
@@ -167,19 +181,12 @@ def _show(error: click.ClickException) -> None:
     if isinstance(error, click.NoSuchOption) and error.option_name == "-n":
         error = click.UsageError(in_words("no server"), error.ctx)
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        for line in _usage_of(error.ctx).splitlines():
+        for line in error.ctx.get_usage().splitlines():
             note(line)
         note(in_words("try help", command=error.ctx.command_path))
     from native_reader.errors import without_secrets
 
     note(in_words("error", what=without_secrets(_text_of_click(error))))
-
-
-def _usage_of(context: click.Context) -> str:
-    usage = context.get_usage()
-    for english, other in () if spoken() == LANGUAGES[0] else _USAGE:
-        usage = usage.replace(english, other)
-    return usage
 
 
 def _text_of_click(error: click.ClickException) -> str:
@@ -198,6 +205,8 @@ def _text_of_click(error: click.ClickException) -> str:
         return in_words("wrong value", name=hint, why=_values_of_choice(error) or error.message)
     if isinstance(error, click.BadOptionUsage):
         return in_words("missing value", option=error.option_name)
+    if text == _MISSING:
+        return in_words("missing command")
     if (more := _UNEXPECTED.fullmatch(text)) is not None:
         return in_words("extra argument", argument=more[1])
     return text
@@ -251,5 +260,6 @@ def _print_version(context: click.Context, parameter: click.Parameter, is_wanted
     "rmqstore", cls=Program, help=HELP, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version, and exit.")
+@language_option(expose_value=False)
 def program() -> None:
     pass

@@ -50,7 +50,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--to", type=click.Choice(tuple(_FILES)), default="html", help="A page, or metrics.  [default: html]")
 @click.option("--title", metavar="TEXT", help="The title of the page.  [default: broker, cluster and host, as far as known]")
 @click.option("--now", metavar="TIME", help="The time of the report, if not the current time: '2026-01-31 12:00:00Z'.")
-@click.option("--disk-free", metavar="SIZE", help="Free space of the broker's disk: 120g. Default: that of the disk with STORE.")
+@click.option("--disk-free", metavar="SIZE", help="Free space of the broker's disk: 120g.  [default: that of the disk with STORE]")
 @click.option("--verify", is_flag=True, help="Also check all files against each other. Reads the log a second time.")
 @takes(PATHS, NAMES, _ZONE, LANGUAGE, AS_JSON, RETENTION, WRITTEN_SUMMARY, READING, PLACES)
 def report(
