@@ -51,7 +51,10 @@ SCREENS = {
     "missing command": ("Missing command.", "缺少命令"),
     "missing parameter": ("Missing {name}.", "缺少 {name}"),
     "wrong value": ("Invalid value for {name}: {why}", "{name} 的值不正确：{why}"),
+    "a directory": ("{path} is a directory", "{path} 是目录，请指定文件"),
+    "not readable": ("{path} is not readable", "{path} 不可读"),
     "not a choice": ("it is not one of {choices}", "可选值为 {choices}"),
+    "unwanted value": ("Option {option} does not take a value.", "选项 {option} 不带值"),
     "missing value": ("Option {option} requires an argument.", "选项 {option} 缺少值"),
     "extra argument": ("Got unexpected extra argument {argument}", "多余的参数：{argument}"),
     "no store named": ("Missing argument 'STORE...'.", "缺少参数 STORE"),
@@ -116,6 +119,15 @@ SCREENS = {
     ),
     "offset sets": ("--offset already sets {options}.", "--offset 已包含 {options}"),
     "not utf-8": ("it is not UTF-8", "不是 UTF-8"),
+    "no owner in line": (
+        "line {number:,}: expected a pattern of topics and a team, as in orders*,sales",
+        "第 {number:,} 行：应为 topic 的通配符和团队，例如 orders*,sales",
+    ),
+    "no owners": (
+        "it has no line. Write a pattern of topics and a team in each, as in orders*,sales",
+        "文件中没有内容。请每行写 topic 的通配符和团队，例如 orders*,sales",
+    ),
+    "no owners in json": ("expected {pairs} or {rows}", "应为 {pairs} 或 {rows}"),
     "no keys": ("it has no key. Write one in each line", "文件中没有 key。请每行写一个"),
     "many keys": (
         "it has {count:,} keys, and {most:,} are the most. Split it",

@@ -42,7 +42,8 @@ COMMANDS = {
 }
 """The commands, with what `--help` says about them. The command of a name is in the module of that name."""
 _UNEXPECTED = re.compile(r"Got unexpected extra arguments? \((.*)\)")
-_MISSING = "Missing command."
+_OF_PATH = re.compile(r"(?:File|Path) ['\"](.*)['\"] is (a directory|not readable)\.")
+_MISSING, _UNWANTED = "Missing command.", "does not take a value."
 _OTHER_WORDS = {"index": "summarize"}
 """What a user may call a command, whose name it does not resemble."""
 
@@ -197,14 +198,13 @@ def _text_of_click(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         if not error.possibilities:
             return in_words("no option", option=error.option_name)
-        return in_words("no option near", option=error.option_name, near=", ".join(error.possibilities))
-    if isinstance(error, click.MissingParameter) and error.param is not None:
-        return in_words("missing parameter", name=error.param.get_error_hint(error.ctx))
+        return in_words("no option near", option=error.option_name, near="、".join(error.possibilities))
+    if isinstance(error, click.MissingParameter):
+        return in_words("missing parameter", name=_name_of(error))
     if isinstance(error, click.BadParameter):
-        hint = error.param_hint if isinstance(error.param_hint, str) else error.param.get_error_hint(error.ctx) if error.param else ""
-        return in_words("wrong value", name=hint, why=_values_of_choice(error) or error.message)
+        return in_words("wrong value", name=_name_of(error), why=_values_of_choice(error) or _fault_of_path(error) or error.message)
     if isinstance(error, click.BadOptionUsage):
-        return in_words("missing value", option=error.option_name)
+        return in_words("unwanted value" if text.endswith(_UNWANTED) else "missing value", option=error.option_name)
     if text == _MISSING:
         return in_words("missing command")
     if (more := _UNEXPECTED.fullmatch(text)) is not None:
@@ -212,10 +212,23 @@ def _text_of_click(error: click.ClickException) -> str:
     return text
 
 
+def _name_of(error: click.BadParameter) -> str:
+    """The option or argument, without quotation marks."""
+    hint = error.param_hint if isinstance(error.param_hint, str) else error.param.get_error_hint(error.ctx) if error.param else ""
+    return hint.replace("'", "")
+
+
 def _values_of_choice(error: click.BadParameter) -> str | None:
     if error.param is not None and isinstance(error.param.type, click.Choice):
-        return in_words("not a choice", choices=", ".join(map(str, error.param.type.choices)))
+        return in_words("not a choice", choices="、".join(map(str, error.param.type.choices)))
     return None
+
+
+def _fault_of_path(error: click.BadParameter) -> str | None:
+    """What click says of a file that cannot be written."""
+    if (found := _OF_PATH.fullmatch(error.message)) is None:
+        return None
+    return in_words("a directory" if found[2] == "a directory" else "not readable", path=found[1])
 
 
 def code_of(error: Exception) -> int | None:

@@ -9,6 +9,8 @@ import pytest
 from support.command_line import HOSTILE, Ran, run, run_on_terminal
 from support.languages import HAN, in_english
 
+from rmqstore.cli.program import COMMANDS as ALL_COMMANDS
+
 COMMANDS = {
     "doctor": (),
     "doctor of all": ("--full",),
@@ -29,12 +31,24 @@ COMMANDS = {
     "export": ("-o", "out"),
     "summarize": ("--to", "summary"),
     "diff": (),
+    "sql": ("SELECT topic FROM messages LIMIT 1",),
+    "sql to a file": ("SELECT topic FROM messages LIMIT 1", "-o", "out.csv"),
+    "explain": ("--key", "k"),
+    "rescue": ("out",),
+    "lost": ("-o", "out"),
+    "repair": ("out",),
+    "repair as planned": ("out", "--dry-run"),
+    "extract": ("out", "--topic", "T0"),
+    "report": ("-o", "page.html"),
 }
 """The commands by their names and what follows."""
+_FILES = ("out", "summary", "out.csv", "page.html")
+_NOT_FOR_PROGRAMS = ("doctor", "summarize", "repair as planned")
+"""What is printed for people only."""
 
 
 def arguments(name: str, store: Path, folder: Path) -> list[object]:
-    command, more = name.split(" ", maxsplit=1)[0], [str(folder / each) if each in ("out", "summary") else each for each in COMMANDS[name]]
+    command, more = name.split(" ", maxsplit=1)[0], [str(folder / each) if each in _FILES else each for each in COMMANDS[name]]
     paths = (store, store) if command == "diff" else (store,)
     return [command, *paths, *more]
 
@@ -43,11 +57,16 @@ def arguments(name: str, store: Path, folder: Path) -> list[object]:
 def test_no_screen_mixes_the_languages(damaged: Path, tmp_path: Path, name: str) -> None:
     ended = run(*arguments(name, damaged, tmp_path), "--lang", "zh")
     assert in_english(ended.err) == []
+    (tmp_path / "other").mkdir()
     english = run(*arguments(name, damaged, tmp_path / "other"), "--lang", "en")
     assert ended.code == english.code
     assert len(ended.err.splitlines()) == len(english.err.splitlines())
-    if name.split(" ", maxsplit=1)[0] not in ("doctor", "summarize"):
+    if name not in (*_NOT_FOR_PROGRAMS, "doctor of all"):
         assert ended.out == english.out
+
+
+def test_every_command_is_tried() -> None:
+    assert {name.split(" ", maxsplit=1)[0] for name in COMMANDS} == ALL_COMMANDS.keys()
 
 
 @pytest.mark.parametrize("name", ["ls", "stat", "cat", "verify", "dlq", "find by text"])
@@ -57,11 +76,15 @@ def test_nor_does_one_on_a_terminal(damaged: Path, tmp_path: Path, name: str) ->
 
 WRONG = {
     ("fin", "x"): "错误：没有命令 fin。是不是 find？",
-    ("lag", "--lagg", "x"): "错误：没有选项 --lagg。是不是 --all？",
+    ("lag", "--lagg", "x"): "错误：没有选项 --lagg。是不是 --",
+    ("explain", "--summar", "x"): "错误：没有选项 --summar。是不是 --summary？",
     ("lag",): "错误：缺少参数 STORE",
-    ("lag", "x", "--by", "day"): "错误：'--by' 的值不正确：可选值为 topic, queue",
-    ("lag", "x", "--jobs", "0"): "错误：'--jobs' / '-j' 的值不正确：'0' 不是 1 至 1000 的整数",
-    ("export", "x"): "错误：缺少 '--output' / '-o'",
+    ("lag", "x", "--all=yes"): "错误：选项 --all 不带值",
+    ("lag", "x", "--jobs"): "错误：选项 --jobs 缺少值",
+    ("report", "x", "-o", "/"): "错误：-o / --output 的值不正确：/ 是目录，请指定文件",
+    ("lag", "x", "--by", "day"): "错误：--by 的值不正确：可选值为 topic、queue",
+    ("lag", "x", "--jobs", "0"): "错误：--jobs / -j 的值不正确：'0' 不是 1 至 1000 的整数",
+    ("export", "x"): "错误：缺少 --output / -o",
     ("find", "x"): "错误：没有查找条件。请用 --key、--keys、--msg-id、--offset、--text 或 --where；查看全部消息：rmqstore cat",
     ("diff", "x"): "错误：比对需要两个 store：rmqstore diff A B",
     ("repair", "x"): "错误：缺少新 store 的目录：rmqstore repair x NEW",
@@ -70,10 +93,10 @@ WRONG = {
 
 @pytest.mark.parametrize("words", WRONG, ids=" ".join)
 def test_a_wrong_argument_is_named_in_chinese(words: tuple[str, ...]) -> None:
-    ended = run(*words, "--lang=zh_CN")
+    ended = run("--lang=zh_CN", *words)
     assert ended.code == 2
     *usage, error = ended.err.splitlines()
-    assert error.startswith(WRONG[words].replace("是不是 --all？", ""))
+    assert error.startswith(WRONG[words])
     assert not usage or (usage[0].startswith("用法：rmqstore") and usage[-1].startswith("查看用法：rmqstore"))
 
 
