@@ -11,8 +11,9 @@ from rmqstore.cli.help_texts import HELP_TEXTS
 from rmqstore.text import width_of
 
 _WIDE, _OPENING, _CLOSING = "\u2e80-\u9fff\uff00-\uffef", "（《", "，。：；！？、）》"
-_PIECE = re.compile(rf"( *)([{_OPENING}]*(?:\[默认：[^]]{{1,12}}]|[^ {_WIDE}{_OPENING}{_CLOSING}]+|[{_WIDE}])[{_CLOSING}]*)")
-"""What stays on one line: a character, a word of Latin letters or a short default, with the marks that must not be parted from it."""
+_UNBROKEN = r"\[默认：[^]]{1,12}]|'[^']{1,24}'"
+_PIECE = re.compile(rf"( *)([{_OPENING}]*(?:{_UNBROKEN}|[^ {_WIDE}{_OPENING}{_CLOSING}]+|[{_WIDE}])[{_CLOSING}]*)")
+"""What stays on one line: a character, a word, a short default or what is quoted, with the marks that must not be parted from it."""
 _TERM = re.compile(r"( *(?:[^ ]+ {2,})?)(.*)")
 """A line of a list: what the text is about, and the text."""
 _AS_WRITTEN = "\b\n"

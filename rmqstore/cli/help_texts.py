@@ -73,7 +73,7 @@ HELP_TEXTS: dict[str, str] = {
     "Only topics whose whole name matches.": "只要完整名称匹配的 topic",
     "Only this queue.": "只要这个队列",
     "Only this tag. Several: 'paid || refunded'.": "只要这个 tag；多个时写成 'paid || refunded'",
-    "Only messages with this key; with one of them if repeated.": "只要有这个 key 的消息；重复使用时，有其一即可",
+    "Only messages with this key; with one of them if repeated.": "只要有这个 key 的消息；可重复，有其一即可",
     "Only the message with this id.": "只要这个消息 ID 的消息（msgId 或 offsetMsgId）",
     "Only messages stored at this time or later: '2026-01-31 12:00:00Z'; or so long ago: 90m, 2h, 7d.": (
         "只要在这个时间及之后存储的消息：'2026-01-31 12:00:00Z'；也可写多久以前：90m、2h、7d"
@@ -83,7 +83,7 @@ HELP_TEXTS: dict[str, str] = {
     "Read only what this summary names, where it covers the log: rmqstore summarize.": (
         "摘要范围内的 commitlog，只读取摘要指出的记录，见 rmqstore summarize"
     ),
-    "Use this summary. If all messages are read, first write the parts that it lacks.": ("使用这个摘要；读取全部消息时，先补写缺失的部分"),
+    "Use this summary. If all messages are read, first write the parts that it lacks.": ("使用这个摘要；读取全部消息时，先补写缺失部分"),
     "Only rows for which this condition is true: \"kind = 'dlq'\".": "只要符合条件的行：\"kind = 'dlq'\"",
     "Zone of the times shown, UTC if not set, and of times written without one: Asia/Shanghai.": (
         "显示的时间所用的时区，不指定时为 UTC；也用于没有写时区的时间：Asia/Shanghai"
@@ -128,7 +128,7 @@ HELP_TEXTS: dict[str, str] = {
     "List each queue, with its offsets.": "列出每个队列和位点",
     # stat
     ("Show what fills the log: messages and bytes by topic, tag, hour, day, producer, kind, queue or size. Several --by are combined."): (
-        "查看 commitlog 的空间占用：按 topic、tag、小时、天、生产者、类型、队列或大小，统计消息数和字节数。多个 --by 会组合使用。"
+        "查看 commitlog 的空间占用：按 topic、tag、小时、天、生产者、类型、队列或大小，统计消息数和字节数。可组合多个 --by。"
     ),
     (
         "Bodies are not read into rows. Bytes are those of whole records; an inner batch counts once. Hours and days are of the "

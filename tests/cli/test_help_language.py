@@ -136,3 +136,11 @@ def test_a_terminal_shows_it_by_its_width() -> None:
 )
 def test_a_line_breaks_between_characters_but_not_before_a_mark(text: str, width: int, lines: list[str]) -> None:
     assert wrapped(text, width) == lines
+
+
+def test_nothing_gets_lost_between_the_lines() -> None:
+    for text in HELP_TEXTS.values():
+        for width in range(30, 90, 7):
+            lines = wrapped(text, width)
+            assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+            assert all(width_of(line) <= width or " " not in line for line in lines)
