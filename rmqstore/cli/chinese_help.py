@@ -16,6 +16,7 @@ _PIECE = re.compile(rf"( *)([{_OPENING}]*(?:{_UNBROKEN}|[^ {_WIDE}{_OPENING}{_CL
 """What stays on one line: a character, a word, a short default or what is quoted, with the marks that must not be parted from it."""
 _TERM = re.compile(r"( *(?:[^ ]+ {2,})?)(.*)")
 """A line of a list: what the text is about, and the text."""
+_CONTINUED = re.compile(r"\n {3,}")
 _AS_WRITTEN = "\b\n"
 """How click marks a paragraph whose lines stay as they are."""
 _LEAST, _BETWEEN, _WIDEST_TERM = 20, 2, 30
@@ -41,7 +42,7 @@ class ChineseFormatter(click.HelpFormatter):
             if not paragraph.startswith(_AS_WRITTEN):
                 self._write_lines(in_chinese(" ".join(paragraph.splitlines())), indent, indent)
                 continue
-            for line in paragraph.removeprefix(_AS_WRITTEN).splitlines():
+            for line in _CONTINUED.sub(" ", paragraph.removeprefix(_AS_WRITTEN)).splitlines():
                 self._write_term(f"{indent}{line}")
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = _WIDEST_TERM, col_spacing: int = _BETWEEN) -> None:

@@ -57,8 +57,10 @@ HELP_TEXTS: dict[str, str] = {
     "Write a page about one store or several, to look at and to send on.": "生成一个或多个 store 的报告页面，可查看和转发",
     "Exit codes:": "退出码：",
     "clean": "正常",
-    "nothing was found: by find, or of a topic that the store does not have;": "find 没有找到，或 store 中没有指定的 topic；",
-    "or damage was skipped, data is lost, or a check found something": "或跳过了损坏、有数据丢失、检查发现问题",
+    (
+        "nothing was found: by find, or of a topic that the store does not have; or damage was skipped, data is lost, or a check found "
+        "something"
+    ): "find 没有找到，或 store 中没有指定的 topic；或跳过了损坏、有数据丢失、检查发现问题",
     "wrong arguments": "参数错误",
     "the store cannot be read, or the output cannot be written": "无法读取 store，或无法写出结果",
     "interrupted": "已中断",

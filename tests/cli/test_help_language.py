@@ -41,7 +41,7 @@ def texts_of(command: click.Command) -> Iterator[str]:
         if not paragraph.startswith("\b"):
             yield " ".join(paragraph.splitlines())
             continue
-        lines = [line for line in paragraph.splitlines()[1:] if not re.match(r"  rmqstore |  eval ", line)]
+        lines = [line for line in re.sub("\n   +", " ", paragraph).splitlines()[1:] if not re.match(r"  rmqstore |  eval ", line)]
         yield from (re.sub(r"^ *([^ ]+ {2,})?", "", line) for line in lines)
     yield from (option.help or "" for option in command.params if isinstance(option, click.Option))
 
@@ -83,6 +83,12 @@ def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
     options = [line for line in lines[lines.index("选项：") + 1 :] if line.startswith("  ")]
     texts = {len(each[1]) for line in options if (each := re.match(r"(  -[^ ].*?  +)[^ ].*", line))}
     assert len(texts) == 1  # all begin in one column
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nor_is_one_in_english(name: str) -> None:
+    lines = run(*filter(None, [name]), "--help").out.splitlines()
+    assert [line for line in lines if len(line) > 80 and not re.match(r"    (rmqstore|eval) ", line)] == []
 
 
 @pytest.mark.parametrize("words", [("--lang", "zh", "--help"), ("--help", "--lang", "zh"), ("-h", "--lang=zh_CN.UTF-8")], ids=" ".join)
