@@ -47,7 +47,7 @@ FLAGS = {
 
 BROKER = "broker"
 """The column with the name of a broker: the first one, of several stores."""
-_WITHOUT_AN_OPTION = {"crc": "--crc", "names": "--name", "for_version": "--for"}
+_WITHOUT_AN_OPTION = {"crc": "--crc", "names": "--name", "for_version": "--for", "now": "--now", "disk_free": "--disk-free"}
 _PLACES = tuple(FLAGS)[:4]
 _AGO = re.compile(r"\s*([0-9]{1,9})\s*([smhd])\s*")
 _OF_MQADMIN = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})#([0-9]{2}:[0-9]{2}:[0-9]{2}):([0-9]{3})\s*")

@@ -123,24 +123,16 @@ def _refuse_others(options: Iterable[str]) -> None:
 def _moment(text: str, zone: tzinfo) -> datetime:
     """The time, checked."""
     from native_reader.checks import instant
-    from native_reader.errors import OptionError
 
-    try:
-        moment = instant("now", text, zone)
-    except OptionError as error:
-        raise click.BadParameter(str(error), param_hint="--now") from error
+    moment = instant("now", text, zone)
     assert moment is not None
     return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=moment)
 
 
 def _size(text: str) -> int:
     from native_reader.checks import size
-    from native_reader.errors import OptionError
 
-    try:
-        return size("disk_free", text, 0)
-    except OptionError as error:
-        raise click.BadParameter(str(error), param_hint="--disk-free") from error
+    return size("disk_free", text, 0)
 
 
 def _what_fills(facts: Facts) -> Said:
