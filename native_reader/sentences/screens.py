@@ -123,6 +123,7 @@ SCREENS = {
         "line {number:,}: expected a pattern of topics and a team, as in orders*,sales",
         "第 {number:,} 行：应为 topic 的通配符和团队，例如 orders*,sales",
     ),
+    "not json": ("it cannot be read as JSON", "无法按 JSON 解析"),
     "no owners": (
         "it has no line. Write a pattern of topics and a team in each, as in orders*,sales",
         "文件中没有内容。请每行写 topic 的通配符和团队，例如 orders*,sales",

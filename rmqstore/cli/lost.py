@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
-from rmqstore.cli.given import keys_in, text_of
+from rmqstore.cli.given import fault_in, keys_in, text_of
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import bar, clear, note, warnings_in
@@ -77,8 +77,10 @@ def _owners_in(path: str) -> dict[str, str]:
     text = text_of(path, "--owners")
     try:
         pairs = _pairs_of_json(json.loads(text)) if text.lstrip()[:1] in ("{", "[") else _pairs_of_csv(text)
-    except (ValueError, RecursionError, csv.Error) as error:
-        raise click.BadParameter(f"{path}: {error}", click.get_current_context(), param_hint="--owners") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise fault_in(path, in_words("not json"), "--owners") from error
+    except (ValueError, csv.Error) as error:
+        raise fault_in(path, str(error), "--owners") from error
     owners: dict[str, str] = {}
     for pattern, team in pairs:
         owners.setdefault(pattern, team)

@@ -100,6 +100,21 @@ def test_a_wrong_argument_is_named_in_chinese(words: tuple[str, ...]) -> None:
     assert not usage or (usage[0].startswith("用法：rmqstore") and usage[-1].startswith("查看用法：rmqstore"))
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a,b,c", "第 1 行：应为 topic 的通配符和团队，例如 orders*,sales"),
+        ("", "文件中没有内容。请每行写 topic 的通配符和团队，例如 orders*,sales"),
+        ('{"a":', "无法按 JSON 解析"),
+        ('{"a": 1}', '应为 {"orders*": "sales"} 或 [{"topic": "orders*", "team": "sales"}]'),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_teams_is_said_in_chinese(tmp_path: Path, content: str, said: str) -> None:
+    (owners := tmp_path / "owners").write_text(content, encoding="utf-8")
+    ended = run("lost", "x", "-o", tmp_path / "lost", "--owners", owners, "--lang", "zh")
+    assert (ended.code, ended.err.splitlines()[-1]) == (2, f"错误：--owners 的值不正确：{owners}：{said}")
+
+
 def test_the_locale_decides_what_is_said_of_a_wrong_argument(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("lag").err.splitlines()[-1] == "error: Missing argument 'STORE...'."
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
