@@ -88,11 +88,11 @@ HELP_TEXTS: dict[str, str] = {
     "Use this summary. If all messages are read, first write the parts that it lacks.": ("使用这个摘要；读取全部消息时，先补写缺失部分"),
     "Only rows for which this condition is true: \"kind = 'dlq'\".": "只要符合条件的行：\"kind = 'dlq'\"",
     "Zone of the times shown, UTC if not set, and of times written without one: Asia/Shanghai.": (
-        "显示的时间所用的时区，不指定时为 UTC；也用于没有写时区的时间：Asia/Shanghai"
+        "时区，用于显示的时间（不指定时为 UTC）和没有写时区的时间：Asia/Shanghai"
     ),
     "Only this consumer group; several, if repeated.": "只要这个消费组；多个时重复使用",
     "These columns, in this order, separated by commas; * is all.": "只要这些列，按这个顺序，用逗号分隔；* 为全部",
-    "Read at most this much per second: 100MB/s. Next to a busy broker.": "限速，每秒最多：100MB/s；broker 繁忙时使用",
+    "Read at most this much per second: 100MB/s. Next to a busy broker.": "限速，例如 100MB/s；broker 繁忙时使用",
     "Read this many parts in parallel.  [default: 1]": "并行任务数  [默认：1]",
     "Any other option: docs/options.md.": "其他选项，见 docs/options.md",
     "What to call the broker; of several stores, --name STORE=NAME for each.  [default: as it is configured]": (
