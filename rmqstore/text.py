@@ -36,8 +36,13 @@ def for_people(text: str) -> str:
 
 
 def padded(text: str, width: int) -> str:
-    """The text with spaces up to that width. A terminal shows Chinese characters twice as wide."""
-    return text + " " * (width - len(text) - sum(unicodedata.east_asian_width(each) == "W" for each in text))
+    """The text with spaces up to that width."""
+    return text + " " * (width - width_of(text))
+
+
+def width_of(text: str) -> int:
+    """How many columns of a terminal the text takes. It shows Chinese characters, and their marks, twice as wide."""
+    return len(text) + sum(unicodedata.east_asian_width(each) in "WF" for each in text)
 
 
 def _visible(character: str) -> str:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.spoken import in_words, language_of, spoken
-from rmqstore.text import LANGUAGES
+from rmqstore.cli.spoken import in_words, language_option
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -48,7 +47,7 @@ FLAGS = {
 
 BROKER = "broker"
 """The column with the name of a broker: the first one, of several stores."""
-_WITHOUT_AN_OPTION = {"crc": "--crc", "names": "--name", "for_version": "--for"}
+_WITHOUT_AN_OPTION = {"crc": "--crc", "names": "--name", "for_version": "--for", "now": "--now", "disk_free": "--disk-free"}
 _PLACES = tuple(FLAGS)[:4]
 _AGO = re.compile(r"\s*([0-9]{1,9})\s*([smhd])\s*")
 _OF_MQADMIN = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})#([0-9]{2}:[0-9]{2}:[0-9]{2}):([0-9]{3})\s*")
@@ -181,13 +180,6 @@ def _named(context: click.Context, parameter: click.Parameter, given: tuple[str,
     return {name.strip(): value for name, _, value in pairs}
 
 
-def _language(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
-    """Also `zh_CN`, `zh-Hans` or `en_US.UTF-8`. Without a value, that of the locale, if it is one of them."""
-    if value is not None and language_of(value) is None:
-        raise click.BadParameter(in_words("no language", value=repr(value), languages=", ".join(LANGUAGES)), context, parameter)
-    return spoken()
-
-
 class Number(click.IntRange):
     """An integer. click itself calls `x` no "valid integer range"."""
 
@@ -240,7 +232,7 @@ WRITTEN_SUMMARY: tuple[Decorator, ...] = (
 )
 WHERE: tuple[Decorator, ...] = (
     _option("where", "-w", metavar="SQL", help="Only rows for which this condition is true: \"kind = 'dlq'\"."),
-    _option("time_zone", metavar="ZONE", help="Zone of times without one, and of the times shown: Asia/Shanghai. Default: UTC."),
+    _option("time_zone", metavar="ZONE", help="Zone of the times shown, UTC if not set, and of times written without one: Asia/Shanghai."),
 )
 GROUPS: tuple[Decorator, ...] = (
     click.option("--group", "-g", "groups", multiple=True, metavar="GROUP", help="Only this consumer group; several, if repeated."),
@@ -271,12 +263,8 @@ RETENTION: tuple[Decorator, ...] = (
     ),
 )
 STRICT: tuple[Decorator, ...] = (click.option("--strict", is_flag=True, help="Stop at the first damage instead of reading on after it."),)
-LANGUAGE: tuple[Decorator, ...] = (
-    click.option("--lang", metavar="en|zh", callback=_language, help="The language.  [default: as the locale, else en]"),
-)
-_SPOKEN = click.option(
-    "--lang", metavar="en|zh", callback=_language, expose_value=False, help="The language.  [default: as the locale, else en]"
-)
+LANGUAGE: tuple[Decorator, ...] = (language_option(),)
+_SPOKEN = language_option(expose_value=False)
 """The same for a command that does not ask for it: what it says is in the language anyway."""
 AS_JSON: tuple[Decorator, ...] = (click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line."),)
 

@@ -26,9 +26,11 @@ HELP = """Compare two stores: what has one of them that the other lacks? For sla
 \b
   older    from before the other log begins
   newer    from after the other log ends
-  missing  the other log has no whole record there; or, between logs that share none, no message with that unique key
+  missing  the other log has no whole record there; or, between logs that
+           share none, no message with that unique key
   changed  the other log has another record there, or another size or checksum
-  parted   from after the point where the logs part, and the other log has no message with that unique key
+  parted   from after the point where the logs part, and the other log has no
+           message with that unique key
 
 Two or more stores of DLedger peers are compared entry by entry: what each has, where they part, and which to take. With --by or --each,
 the messages of two are compared instead.

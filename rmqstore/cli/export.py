@@ -34,6 +34,7 @@ Formats:
   arrow    likewise, as Arrow IPC files
   jsonl    one JSON object per line; times are ISO 8601 in UTC
   csv      with a header; keys and properties are JSON text
+
 Bodies in jsonl and csv are base64, or with --text UTF-8 text in which other bytes become U+FFFD.
 """
 EPILOG = """\b

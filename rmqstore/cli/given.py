@@ -11,13 +11,18 @@ from rmqstore.cli.spoken import in_words
 _MOST_KEYS = 1_000_000
 
 
+def fault_in(path: str, what: str, option: str) -> click.BadParameter:
+    """The error about a file that the user gave."""
+    return click.BadParameter(in_words("at", place=path, what=what), click.get_current_context(), param_hint=option)
+
+
 def text_of(path: str, option: str) -> str:
     """What the file says."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else in_words("not utf-8")
-        raise click.BadParameter(f"{path}: {why}", click.get_current_context(), param_hint=option) from error
+        raise fault_in(path, str(why), option) from error
 
 
 def keys_in(path: str) -> list[str]:
@@ -25,5 +30,5 @@ def keys_in(path: str) -> list[str]:
     keys = list(dict.fromkeys(filter(None, map(str.strip, text_of(path, "--keys").split("\n")))))
     if not keys or len(keys) > _MOST_KEYS:
         what = in_words("many keys", count=len(keys), most=_MOST_KEYS) if keys else in_words("no keys")
-        raise click.BadParameter(f"{path}: {what}", click.get_current_context(), param_hint="--keys")
+        raise fault_in(path, what, "--keys")
     return keys

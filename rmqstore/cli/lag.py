@@ -29,15 +29,18 @@ HELP = """Show how far consumer groups are behind, by group and topic, the large
 
 \b
   lag            messages between the group's offset and the end of the queue
-  expired        those of them that are before the log: the group never gets them
-  tiered         those of them that are in tiered storage only; shown if there are any
+  expired        those of them that are before the log: the group never gets
+                 them
+  tiered         those of them that are in tiered storage only; shown if there
+                 are any
   behind         queues with a lag
   oldest_unread  when the first message was stored that the group has not read
 
 Of the log, one record of each queue is read. --verify reads all of it, and counts what each group has not read by state:
 
 \b
-  served         whole, and its queue names it; with those that a broker queues when it starts
+  served         whole, and its queue names it; with those that a broker
+                 queues when it starts
   unreachable    whole, and no consumer gets it
   doubtful       something contradicts it
   lost           something names it, and it is not there

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
-from rmqstore.cli.given import keys_in, text_of
+from rmqstore.cli.given import fault_in, keys_in, text_of
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import bar, clear, note, warnings_in
@@ -29,6 +29,8 @@ Examples:
   rmqstore lost /data/store -o lost
   rmqstore lost /data/store -o lost --keys orders.txt --owners owners.csv
 """
+_PAIRS, _ROWS = '{"orders*": "sales"}', '[{"topic": "orders*", "team": "sales"}]'
+"""How JSON names the teams of topics."""
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -75,8 +77,10 @@ def _owners_in(path: str) -> dict[str, str]:
     text = text_of(path, "--owners")
     try:
         pairs = _pairs_of_json(json.loads(text)) if text.lstrip()[:1] in ("{", "[") else _pairs_of_csv(text)
-    except (ValueError, RecursionError, csv.Error) as error:
-        raise click.BadParameter(f"{path}: {error}", click.get_current_context(), param_hint="--owners") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise fault_in(path, in_words("not json"), "--owners") from error
+    except (ValueError, csv.Error) as error:
+        raise fault_in(path, str(error), "--owners") from error
     owners: dict[str, str] = {}
     for pattern, team in pairs:
         owners.setdefault(pattern, team)
@@ -88,7 +92,7 @@ def _pairs_of_json(found: Any) -> list[tuple[str, str]]:
     pairs: list[tuple[Any, Any]] = list(found.items()) if isinstance(found, dict) else []
     pairs += [(each.get("topic"), each.get("team")) for each in found if isinstance(each, dict)]
     if not pairs or len(pairs) != len(found) or not all(isinstance(part, str) and part for pair in pairs for part in pair):
-        raise ValueError('expected {"orders*": "sales"} or [{"topic": "orders*", "team": "sales"}]')
+        raise ValueError(in_words("no owners in json", pairs=_PAIRS, rows=_ROWS))
     return pairs
 
 
@@ -100,10 +104,10 @@ def _pairs_of_csv(text: str) -> list[tuple[str, str]]:
         if not any(parts) or (number == 1 and [part.lower() for part in parts] == ["topic", "team"]):
             continue
         if len(parts) != 2 or not all(parts):
-            raise ValueError(f"line {number}: expected a pattern of topics and a team, as in orders*,sales")
+            raise ValueError(in_words("no owner in line", number=number))
         pairs.append((parts[0], parts[1]))
     if not pairs:
-        raise ValueError("it has no line. Write a pattern of topics and a team in each, as in orders*,sales")
+        raise ValueError(in_words("no owners"))
     return pairs
 
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from rmqstore.cli.spoken import in_words, speak, spoken
+from rmqstore.cli.spoken import in_words, language_option, speak, spoken
 from rmqstore.cli.stderr import note
 from rmqstore.text import LANGUAGES
 
@@ -41,8 +41,9 @@ COMMANDS = {
     "report": "Write a page about one store or several, to look at and to send on.",
 }
 """The commands, with what `--help` says about them. The command of a name is in the module of that name."""
-_USAGE = ("Usage: ", "用法："), ("[OPTIONS]", "[选项]"), ("COMMAND [ARGS]...", "命令 [参数]...")
 _UNEXPECTED = re.compile(r"Got unexpected extra arguments? \((.*)\)")
+_OF_PATH = re.compile(r"(?:File|Path) ['\"](.*)['\"] is (a directory|not readable)\.")
+_MISSING, _UNWANTED = "Missing command.", "does not take a value."
 _OTHER_WORDS = {"index": "summarize"}
 """What a user may call a command, whose name it does not resemble."""
 
@@ -72,8 +73,21 @@ Completion in bash; docs/cli.md has zsh and fish:
 """
 
 
+class SpokenContext(click.Context):
+    """Writes the help and the usage of a command in the language that is spoken."""
+
+    def make_formatter(self) -> click.HelpFormatter:
+        if spoken() == LANGUAGES[0]:
+            return super().make_formatter()
+        from rmqstore.cli.chinese_help import ChineseFormatter
+
+        return ChineseFormatter(width=self.terminal_width, max_width=self.max_content_width)
+
+
 class Program(click.Group):
     """Imports a command only when it runs, and ends with the exit code that the command returns."""
+
+    context_class = SpokenContext
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -83,6 +97,7 @@ class Program(click.Group):
             return None
         command = getattr(import_module(f"rmqstore.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
+        command.context_class = SpokenContext
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
@@ -167,19 +182,12 @@ def _show(error: click.ClickException) -> None:
     if isinstance(error, click.NoSuchOption) and error.option_name == "-n":
         error = click.UsageError(in_words("no server"), error.ctx)
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        for line in _usage_of(error.ctx).splitlines():
+        for line in error.ctx.get_usage().splitlines():
             note(line)
         note(in_words("try help", command=error.ctx.command_path))
     from native_reader.errors import without_secrets
 
     note(in_words("error", what=without_secrets(_text_of_click(error))))
-
-
-def _usage_of(context: click.Context) -> str:
-    usage = context.get_usage()
-    for english, other in () if spoken() == LANGUAGES[0] else _USAGE:
-        usage = usage.replace(english, other)
-    return usage
 
 
 def _text_of_click(error: click.ClickException) -> str:
@@ -190,23 +198,37 @@ def _text_of_click(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         if not error.possibilities:
             return in_words("no option", option=error.option_name)
-        return in_words("no option near", option=error.option_name, near=", ".join(error.possibilities))
-    if isinstance(error, click.MissingParameter) and error.param is not None:
-        return in_words("missing parameter", name=error.param.get_error_hint(error.ctx))
+        return in_words("no option near", option=error.option_name, near="、".join(error.possibilities))
+    if isinstance(error, click.MissingParameter):
+        return in_words("missing parameter", name=_name_of(error))
     if isinstance(error, click.BadParameter):
-        hint = error.param_hint if isinstance(error.param_hint, str) else error.param.get_error_hint(error.ctx) if error.param else ""
-        return in_words("wrong value", name=hint, why=_values_of_choice(error) or error.message)
+        return in_words("wrong value", name=_name_of(error), why=_values_of_choice(error) or _fault_of_path(error) or error.message)
     if isinstance(error, click.BadOptionUsage):
-        return in_words("missing value", option=error.option_name)
+        return in_words("unwanted value" if text.endswith(_UNWANTED) else "missing value", option=error.option_name)
+    if text == _MISSING:
+        return in_words("missing command")
     if (more := _UNEXPECTED.fullmatch(text)) is not None:
         return in_words("extra argument", argument=more[1])
     return text
 
 
+def _name_of(error: click.BadParameter) -> str:
+    """The option or argument, without quotation marks."""
+    hint = error.param_hint if isinstance(error.param_hint, str) else error.param.get_error_hint(error.ctx) if error.param else ""
+    return hint.replace("'", "")
+
+
 def _values_of_choice(error: click.BadParameter) -> str | None:
     if error.param is not None and isinstance(error.param.type, click.Choice):
-        return in_words("not a choice", choices=", ".join(map(str, error.param.type.choices)))
+        return in_words("not a choice", choices="、".join(map(str, error.param.type.choices)))
     return None
+
+
+def _fault_of_path(error: click.BadParameter) -> str | None:
+    """What click says of a file that cannot be written."""
+    if (found := _OF_PATH.fullmatch(error.message)) is None:
+        return None
+    return in_words("a directory" if found[2] == "a directory" else "not readable", path=found[1])
 
 
 def code_of(error: Exception) -> int | None:
@@ -251,5 +273,6 @@ def _print_version(context: click.Context, parameter: click.Parameter, is_wanted
     "rmqstore", cls=Program, help=HELP, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version, and exit.")
+@language_option(expose_value=False)
 def program() -> None:
     pass

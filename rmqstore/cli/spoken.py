@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from rmqstore.text import LANGUAGES
 
@@ -47,3 +49,15 @@ def language_of_locale() -> str:
     """The language of the locale, if the book has it; else English."""
     given = next((each for each in map(os.environ.get, _LOCALE) if each), "")
     return language_of(given) or LANGUAGES[0]
+
+
+def language_option(**more: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option `--lang`."""
+    return click.option("--lang", metavar="en|zh", callback=_language, help="The language.  [default: as the locale, else en]", **more)
+
+
+def _language(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    """Also `zh_CN`, `zh-Hans` or `en_US.UTF-8`. Without a value, that of the locale, if it is one of them."""
+    if value is not None and language_of(value) is None:
+        raise click.BadParameter(in_words("no language", value=repr(value), languages=", ".join(LANGUAGES)), context, parameter)
+    return spoken()

@@ -68,7 +68,11 @@ def test_a_command_that_reads_a_store_does_not_import_pandas(tmp_path: Path) -> 
     assert "body 29" in ended.stdout
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS), ["--help", "--lang=zh"], ["cat", "-h", "--lang=zh"]],
+    ids=" ".join,
+)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     ended = subprocess.run([sys.executable, "-c", _LIGHT, *arguments], capture_output=True, text=True, check=False, env=ENVIRONMENT)
     assert (ended.returncode, ended.stderr) == (0, "")

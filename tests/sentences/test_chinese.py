@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from native_reader.sentences.book import BOOK
+from rmqstore.cli.help_texts import HELP_TEXTS
 from rmqstore.report.texts import TEXTS
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +39,7 @@ def in_pages() -> Iterator[tuple[str, str]]:
 TEXTS_OF_ALL = [
     *((kind, chinese) for kind, (_, chinese) in BOOK.items()),
     *((key, chinese) for key, (_, chinese) in TEXTS.items()),
+    *HELP_TEXTS.items(),
     *in_pages(),
 ]
 
