@@ -28,7 +28,8 @@ _VARIES = (
     (re.compile(r"(?<=剩余 )[\d.,]+ [KMGT]iB"), "…"),
     (re.compile(r"(?<=[\d ])[\d.,]+ (?:bytes|[KMGT]iB)(?=.*\bfree\.?$)", re.MULTILINE), "…"),
 )
-"""The kernel, which runs only where it was built, times, the time of a read of more than a second, ages, the sizes of compressed files, and blocks of a file system."""
+"""The kernel, which runs only where it was built, times, ages, the sizes of compressed files, and blocks of a file system. A repair says
+how long a read takes only if it took more than a second."""
 
 
 def english_of(page: str) -> str:
