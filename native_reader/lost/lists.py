@@ -1,4 +1,4 @@
-"""The lists of lost messages as people read them: heads and states in their language, and a file that a spreadsheet opens as it is."""
+"""The lists of lost messages as people read them: heads and states in their language, and an encoding that spreadsheets recognize."""
 
 from __future__ import annotations
 

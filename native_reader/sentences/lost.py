@@ -69,7 +69,7 @@ LOST = {
     ),
     "letter list": (
         "the same for a spreadsheet, in Chinese: `{file}`",
-        "同样内容的中文清单，可直接用 Excel 或 WPS 打开：`{file}`",
+        "同样内容的中文清单（UTF-8，带 BOM），可用表格软件打开：`{file}`",
     ),
     "letter more topics": ("{count:,} more topics are in `topics.csv`.", "另有 {count:,} 个 topic，见 `topics.csv`。"),
     # What is not known
