@@ -283,7 +283,9 @@ def test_lists_for_people_are_in_their_language_and_those_for_programs_are_not(t
     assert (first["状态"], first["依据"]) == ("丢失", "有队列条目指向这条消息")
     assert first["位点已越过的消费组"] == row["read_by"]
     assert [cells["结果"] for cells in csv.DictReader(io.StringIO(chinese["keys.zh.csv"].read_text("utf-8-sig")))] == ["可能丢失", "完好"]
-    assert "同样内容的中文清单（UTF-8，带 BOM），可用表格软件打开：`T0/lost.zh.csv`。" in chinese["T0/message.zh.txt"].read_text(encoding="utf-8")
+    assert "同样内容的中文清单（UTF-8，带 BOM），可用表格软件打开：`T0/lost.zh.csv`。" in chinese["T0/message.zh.txt"].read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("state", STATES[3:])
