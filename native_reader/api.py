@@ -543,6 +543,7 @@ class Store:
         max_read_rate: int | str | None = None,
         tiered: bool = False,
         tiered_store_file_path: LocalPath | None = None,
+        language: str = ENGLISH,
     ) -> Lost:
         """Write what the owners of topics must know of messages that consumers cannot get, to a folder.
 
@@ -558,6 +559,7 @@ class Store:
             max_read_rate: As for `rescue`.
             tiered: Also read tiered storage on a disk: what it has is not lost.
             tiered_store_file_path: Its folder, as for `messages`.
+            language: `zh` also writes lists with Chinese heads, for people. Each text to send is there in both languages.
 
         Returns:
             What was found. Losses are no errors.
@@ -576,7 +578,9 @@ class Store:
         asked = Asked(None if keys is None else texts("keys", keys), _checked_owners(owners or {}))
         files, many = self._one("a list of losses"), whole("jobs", jobs, 1, MOST_JOBS)
         tier = {"tiered": True, "tiered_store_file_path": tiered_store_file_path} if tiered else {}
-        return write_lost(files, path, asked, jobs=many, progress=progress, max_read_rate=max_read_rate, tier=tier)
+        asked_in = one_of_words("language", language, LANGUAGES)
+        running: dict[str, Any] = {"jobs": many, "progress": progress, "max_read_rate": max_read_rate}
+        return write_lost(files, path, asked, tier=tier, language=asked_in, **running)
 
     def repair(
         self,

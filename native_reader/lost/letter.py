@@ -19,11 +19,12 @@ _MOST_TOPICS, _MOST_QUEUES, _MOST_RANGES, _MOST_GROUPS, _MOST_TAGS = 50, 32, 5, 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A text about some topics of one owner. `store`: its path."""
+    """A text about some topics of one owner. `store`: its path. `list`: the file of people beside `lost.csv`, if there is one."""
 
     store: str
     topics: Sequence[TopicLoss]
     team: str | None = None
+    list: str | None = None
 
     def lines(self, language: str) -> Iterator[str]:
         """The text in that language."""
@@ -38,6 +39,8 @@ class Letter:
         for topic in self.topics[:_MOST_TOPICS]:
             yield None
             yield from _about(topic)
+            if self.list is not None:
+                yield _item(say("letter list", file=f"{topic.folder}/{self.list}"))
         if len(self.topics) > _MOST_TOPICS:
             yield None
             yield say("letter more topics", count=len(self.topics) - _MOST_TOPICS)

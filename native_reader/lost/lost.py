@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -35,16 +35,17 @@ from native_reader.lost.evidence import (
 )
 from native_reader.lost.keys import KEY_COLUMNS, RECORD_COLUMNS, WHOLE, AskedKeys
 from native_reader.lost.letter import Letter
-from native_reader.lost.rows import COLUMNS, TopicLoss, csv_lines, json_lines, topics_in
+from native_reader.lost.lists import KEYS_LIST, LOST_LIST, SUMMARY_COLUMNS, TOPICS_LIST, list_lines, name_of_list
+from native_reader.lost.rows import COLUMNS, Row, TopicLoss, csv_lines, json_lines, topics_in
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
-from native_reader.sentences import LANGUAGES
+from native_reader.sentences import ENGLISH, LANGUAGES
 from native_reader.storage.local import LocalPath, local_path
 from native_reader.storage.store import StoreFiles, past_failures
 from native_reader.tables import TABLES
 
-TOPICS, KEYS, STORE = "topics.csv", "keys", "store.jsonl"
+MESSAGES, TOPICS, KEYS, STORE = "lost", "topics", "keys", "store.jsonl"
 NO_OWNER = "no-owner"
 _LONGEST, _KEPT, _DIGITS = 100, 60, 16
 _MOST_TOPICS = 5_000
@@ -101,6 +102,7 @@ def write_lost(
     progress: Watch = False,
     max_read_rate: int | str | None = None,
     tier: Mapping[str, Any] = MappingProxyType({}),
+    language: str = ENGLISH,
 ) -> Lost:
     """Write what each topic lost to the folder `path`. `Store.lost` says more. `tier`: the options that read the tier, too."""
     files, folder = past_failures(files), Target(path, (files,))
@@ -114,10 +116,11 @@ def write_lost(
             keys = None if asked.keys is None else AskedKeys(asked.keys, account)
             evidence = look.evidence(account, keys, _ReadLog(look))
             topics = _topics(account, evidence, asked)
-            _write(folder, "", files, account, topics)
+            _write(folder, "", files, account, topics, language=language)
             if keys is not None:
                 folder.write_text(f"{KEYS}.csv", csv_lines(KEY_COLUMNS, keys.rows()))
                 folder.write_text(f"{KEYS}.jsonl", json_lines(keys.rows()))
+                _write_list(folder, KEYS, KEYS_LIST, keys.rows(), language)
             folder.remove_temporary_folder()
             return Lost(folder.path, account, topics, None if keys is None else keys.counts)
     except OSError as error:
@@ -209,18 +212,27 @@ class _RescuedLog:
 
 
 def write_rescued(
-    folder: Target, path: str, files: StoreFiles, *, account: Account, exported: Exported, reading: Mapping[str, Any]
+    folder: Target,
+    path: str,
+    files: StoreFiles,
+    *,
+    account: Account,
+    exported: Exported,
+    reading: Mapping[str, Any],
+    language: str,
 ) -> None:
     """Write the same to the folder `path` of a rescue. The log is not read again."""
     look, log = _Look(files, reading, {}), _RescuedLog(exported)
-    _write(folder, f"{path}/", files, account, _topics(account, look.evidence(account, None, log), Asked()))
+    _write(folder, f"{path}/", files, account, _topics(account, look.evidence(account, None, log), Asked()), language=language)
 
 
-def write_repaired(folder: Target, path: str, files: StoreFiles, *, account: Account, jobs: int, max_read_rate: int | str | None) -> None:
+def write_repaired(
+    folder: Target, path: str, files: StoreFiles, *, account: Account, jobs: int, max_read_rate: int | str | None, language: str
+) -> None:
     """Write the same to the folder `path` of a repair. The log is read once more, for tags."""
     reading = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
     look = _Look(files, reading, {"jobs": jobs})
-    _write(folder, f"{path}/", files, account, _topics(account, look.evidence(account, None, _ReadLog(look)), Asked()))
+    _write(folder, f"{path}/", files, account, _topics(account, look.evidence(account, None, _ReadLog(look)), Asked()), language=language)
 
 
 def _topics(account: Account, evidence: Evidence, asked: Asked) -> list[TopicLoss]:
@@ -240,7 +252,8 @@ class _Folders:
     """Names of folders. Two that differ in case only, or that are cut, get different ones."""
 
     def __init__(self) -> None:
-        self._taken = {("", name) for name in (TOPICS, STORE, f"{KEYS}.csv", f"{KEYS}.jsonl", "_writing")}
+        lists = (name_of_list(stem, language) or f"{stem}.csv" for stem in (TOPICS, KEYS) for language in LANGUAGES)
+        self._taken = {("", name) for name in (*lists, STORE, f"{KEYS}.jsonl", "_writing")}
 
     def of(self, parent: str, text: str) -> str:
         """A name for this text: safe in any folder and shell."""
@@ -258,21 +271,29 @@ class _Folders:
         return found
 
 
-def _write(folder: Target, path: str, files: StoreFiles, account: Account, topics: Sequence[TopicLoss]) -> None:
+def _write(folder: Target, path: str, files: StoreFiles, account: Account, topics: Sequence[TopicLoss], *, language: str) -> None:
     """The files of each topic and team; what concerns no topic; and last the list of all."""
     store = local_path(files.uri) if files.uri.startswith("file://") else files.uri
     for topic in topics:
-        folder.write_text(f"{path}{topic.folder}/lost.csv", csv_lines(COLUMNS, topic.tell()))
-        folder.write_text(f"{path}{topic.folder}/lost.jsonl", json_lines(topic.tell()))
-        _write_letter(folder, path + topic.folder, Letter(store, (topic,), topic.team))
+        place = f"{path}{topic.folder}/{MESSAGES}"
+        folder.write_text(f"{place}.csv", csv_lines(COLUMNS, topic.tell()))
+        folder.write_text(f"{place}.jsonl", json_lines(topic.tell()))
+        _write_list(folder, place, LOST_LIST, topic.tell(), language)
+        _write_letter(folder, path + topic.folder, Letter(store, (topic,), topic.team, name_of_list(MESSAGES, language)))
     for team in sorted({topic.team for topic in topics if topic.team is not None}):
         own = [topic for topic in topics if topic.team == team]
-        _write_letter(folder, path + own[0].folder.partition("/")[0], Letter(store, own, team))
+        _write_letter(folder, path + own[0].folder.partition("/")[0], Letter(store, own, team, name_of_list(MESSAGES, language)))
     told = {topic.topic for topic in topics}
     loose = (row for batch in account.faults.to_batches(_ROWS) for row in batch.to_pylist() if row["topic"] not in told)
     folder.write_text(path + STORE, json_lines(loose))
-    names = ("topic", "team", "folder", "first_store_timestamp", "last_store_timestamp", *STATES[3:])
-    folder.write_text(path + TOPICS, csv_lines(names, map(_summary, topics)))
+    folder.write_text(f"{path}{TOPICS}.csv", csv_lines(SUMMARY_COLUMNS, map(_summary, topics)))
+    _write_list(folder, path + TOPICS, TOPICS_LIST, map(_summary, topics), language)
+
+
+def _write_list(folder: Target, stem: str, columns: Sequence[str], rows: Iterable[Row], language: str) -> None:
+    """What people read beside a file for programs, if it differs."""
+    if (name := name_of_list(stem, language)) is not None:
+        folder.write_text(name, list_lines(columns, rows, language))
 
 
 def _write_letter(folder: Target, path: str, letter: Letter) -> None:

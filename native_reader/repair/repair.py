@@ -185,7 +185,7 @@ def _written(
             start = answer_for(
                 new, plan.end, settings.reserved_hours, settings.max_read_rate, NO_DAMAGE, checksums=True, counts=not account.is_whole
             )
-            has_lost = _write_lost(unfinished, plan, settings)
+            has_lost = _write_lost(unfinished, plan, settings, language)
             done = Repaired(plan, path, *_warnings(warnings, plan), start, account, has_lost)
             unfinished.write_text(PAGES[plan.moved is not None][1], [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
             background.finish()
@@ -202,14 +202,15 @@ def _written(
         raise ExportError(f"{unfinished.path}: could not write: {reason_of(error)}. Start the same repair again to continue it") from error
 
 
-def _write_lost(folder: Target, plan: RepairPlan, settings: ReadSettings) -> bool:
+def _write_lost(folder: Target, plan: RepairPlan, settings: ReadSettings, language: str) -> bool:
     """Write what each team lost. If something cannot be read for it, the repair goes on. Returns whether it was written."""
     rows = plan.account.table
     account = Account(rows.filter(pc.not_equal(rows["state"], UNREACHABLE)))  # these have their entries again
     if account.is_whole or plan.moved is not None:
         return False
     try:
-        write_repaired(folder, LOST, plan.files, account=account, jobs=settings.jobs, max_read_rate=settings.max_read_rate)
+        reading: dict[str, Any] = {"jobs": settings.jobs, "max_read_rate": settings.max_read_rate}
+        write_repaired(folder, LOST, plan.files, account=account, language=language, **reading)
     except UnreadableError as error:
         folder.remove_folder(LOST)
         _log.warning("%s: the files for the owners of topics were not written: %s", folder.path, error)

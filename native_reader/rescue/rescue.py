@@ -113,7 +113,7 @@ def rescue(
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
             kept, running = KeptParts(folder, files), {"jobs": jobs, "progress": progress}
-            found = _rescue(files, folder, reading, running, warned, kept=kept, reserved_hours=reserved_hours)
+            found = _rescue(files, folder, reading, running, warned, kept=kept, reserved_hours=reserved_hours, language=language)
             _write_pages(folder, page_of(found), language, html)
             kept.remove()
             folder.remove_temporary_folder()
@@ -133,6 +133,7 @@ def _rescue(
     *,
     kept: KeptParts,
     reserved_hours: int,
+    language: str,
 ) -> RescueFacts:
     diagnosis = diagnose(files, {"ignore_missing_files": True, **reading}, None)  # asked at the end, when all damage is known
     lenient = {**LENIENT, "ignore_missing_files": True, "verify_crc": True}
@@ -150,7 +151,7 @@ def _rescue(
     folder.write_text(FINDINGS, _finding_lines(check.to_batches(**running), checked))
     account = accounts[0] if accounts else None
     folder.write_text(ACCOUNT, _json_lines([] if account is None else account.table.to_batches(_ROWS)))
-    _write_lost(folder, files, account, exported, reading)
+    _write_lost(folder, files, account, exported, reading, language=language)
     saved, losses = SavedQueues(), shown_losses(exported)
     surroundings = Around(losses)
     for batch in exported.batches((*COLUMNS, "physical_offset")):  # read back, so the page describes the files
@@ -196,13 +197,15 @@ def _export_tiered(folder: Target, files: StoreFiles, options: dict[str, Any], r
     return messages.export(f"{folder.path}/{TIERED}", **running)
 
 
-def _write_lost(folder: Target, files: StoreFiles, account: Account | None, exported: Exported, reading: dict[str, Any]) -> None:
+def _write_lost(
+    folder: Target, files: StoreFiles, account: Account | None, exported: Exported, reading: dict[str, Any], *, language: str
+) -> None:
     """What each team lost. If something cannot be read for it, the rescue goes on."""
     folder.remove_folder(LOST)  # of an earlier run
     if account is None or account.is_whole:
         return
     try:
-        write_rescued(folder, LOST, files, account=account, exported=exported, reading=reading)
+        write_rescued(folder, LOST, files, account=account, exported=exported, reading=reading, language=language)
     except UnreadableError as error:
         folder.remove_folder(LOST)
         _log.warning("%s: the files for the owners of topics were not written: %s", folder.path, error)

@@ -142,7 +142,7 @@ REPAIR = {
     ),
     "folder for teams": (
         "For the owners of topics: the folder `lost` has a file for each topic, with what is known of each message, and a text to send.",
-        "给各 topic 的负责人：目录 `lost` 中每个 topic 都有一个文件，说明每条消息的已知信息，并附有可发送的说明。",
+        "给各 topic 的负责人：目录 `lost` 中每个 topic 有一个目录，其中有消息清单和可转发的说明。",
     ),
     "result together": ("With the other stores:", "加上其他 store："),
     "title from": ("Messages from other stores", "取自其他 store 的消息"),

@@ -63,7 +63,7 @@ def lost(asked: Asked, output: str, keys_file: str | None, owners_file: str | No
     owners = None if owners_file is None else _owners_in(owners_file)
     with warnings_in(lang):
         progress = bar("checking", "reading")
-        done = asked.open().lost(output, keys=keys, owners=owners, jobs=asked.jobs, progress=progress, **of_read)
+        done = asked.open().lost(output, keys=keys, owners=owners, jobs=asked.jobs, progress=progress, language=lang, **of_read)
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))

@@ -151,9 +151,9 @@ class Output:
             console.print(blocks(titles, texts))
             return
         if left_out := [title for name, title in zip(columns, titles, strict=True) if name not in shown]:
-            from native_reader.sentences import say
+            from native_reader.sentences import joined, say, verbatim
 
-            self._left_out = say("columns left out", width=console.width, names=", ".join(left_out))
+            self._left_out = say("columns left out", width=console.width, names=joined("commas", [*map(verbatim, left_out)]))
         numbers = {name for name, look in looks.items() if look.is_number}
         cells = {name: (title, [text[place] for text in texts]) for place, (name, title) in enumerate(zip(columns, titles, strict=True))}
         fits = self._layout.fits(shown, console.width)

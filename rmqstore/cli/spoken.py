@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,14 @@ from rmqstore.text import LANGUAGES
 if TYPE_CHECKING:
     from native_reader.sentences import Said
 
-_LANGUAGE = ContextVar("language", default=LANGUAGES[0])
+_chosen = [LANGUAGES[0]]
+"""No context variable: threads that read a store warn, too, and have contexts of their own."""
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 
 def spoken() -> str:
     """The language of this command."""
-    return _LANGUAGE.get()
+    return _chosen[0]
 
 
 def in_words(kind: str, **values: int | str | Said) -> str:
@@ -36,7 +36,7 @@ def speak(arguments: Sequence[str]) -> None:
     """Choose the language before the arguments are parsed, so that what is wrong with them is said in it, too."""
     given = [each.removeprefix("--lang=") for each in arguments if each.startswith("--lang=")]
     given += [value for option, value in pairwise(arguments) if option == "--lang"]
-    _LANGUAGE.set((given and language_of(given[-1])) or language_of_locale())
+    _chosen[0] = (given and language_of(given[-1])) or language_of_locale()
 
 
 def language_of(text: str) -> str | None:

@@ -12,6 +12,13 @@ from support.verified import healthy
 
 import native_reader as nr
 from native_reader.testing.records import Message, pack_properties
+from rmqstore.cli.spoken import speak
+
+
+@pytest.fixture(autouse=True)
+def no_language_of_an_earlier_command() -> None:
+    """The language of a command is that of the process until the next one."""
+    speak([])
 
 
 @pytest.fixture

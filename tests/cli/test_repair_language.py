@@ -50,7 +50,10 @@ def test_each_line_in_chinese_has_the_numbers_of_the_english_one(
     assert len(pairs) > 2
     for one, other in pairs:
         assert re.search("[\u4e00-\u9fff]", other), other
+        assert "warning" not in other, "a thread has not the language of the command"
         assert sorted(re.findall(r"\d[\d,]*", one.replace("/en", "/zh_CN"))) == sorted(re.findall(r"\d[\d,]*", other))
+    lists = {language: [*(tmp_path / language).rglob("lost.zh.csv")] for language in ("en", "zh_CN")}
+    assert (bool(lists["en"]), bool(lists["zh_CN"])) == (False, command in ("rescue", "repair"))
 
 
 def test_rescue_repair_and_doctor_give_the_same_answer(damaged: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return new_store(tmp_path_factory.mktemp("blocks") / "store")
 
 
-AT_NIGHT = ("docs/install.md", "docs/recipes.md")
+AT_NIGHT = ("docs/install.md", "docs/install.zh.md", "docs/recipes.md")
 """Pages with little that the gate does not have elsewhere: an installed wheel, and the recipes."""
 BY_DAY = [page for page in pages(with_spark=False) if page not in AT_NIGHT]
 
@@ -81,8 +81,9 @@ def test_the_commands_for_one_order_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(codes) == 4
 
 
-def test_every_command_is_documented() -> None:
-    assert [command.split()[0] for command in commands_in_tables("docs/cli.md")][: len(COMMANDS)] == list(COMMANDS)
+@pytest.mark.parametrize("page", ["docs/cli.md", "docs/cli.zh.md"])
+def test_every_command_is_documented(page: str) -> None:
+    assert [command.split()[0] for command in commands_in_tables(page)][: len(COMMANDS)] == list(COMMANDS)
 
 
 def test_every_output_was_filled_in() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -21,12 +22,16 @@ from support.stores import Files, message, on_disk
 from support.verified import beside, healthy
 
 import native_reader as nr
+from native_reader.account.states import STATES
 from native_reader.layout.index_entry import key_hash
 from native_reader.layout.properties import parse
 from native_reader.layout.queue_entry import java_hash
 from native_reader.lost import Lost, evidence, lost
 from native_reader.lost.hashes import java_hashes, key_hashes
+from native_reader.lost.keys import ANSWERS
+from native_reader.lost.lists import list_lines
 from native_reader.lost.rows import COLUMNS
+from native_reader.sentences import Said
 from native_reader.testing.config import offsets_json
 from native_reader.testing.logs import Placed
 
@@ -258,6 +263,39 @@ def test_the_terminal_speaks_chinese(tmp_path: Path) -> None:
     assert "警告：消息：59 条可正常消费，1 条丢失\nT1：1 条丢失\nkey：1 个可能丢失，1 个完好，1 个未发现。" in ended.err
 
 
+def test_lists_for_people_are_in_their_language_and_those_for_programs_are_not(tmp_path: Path) -> None:
+    """A spreadsheet takes a file without the mark for GBK."""
+    store = on_disk(tmp_path, zeros(20, 27)) / "store"
+    (tmp_path / "keys").write_text("k20\nk30\n", encoding="utf-8")
+    for name in ("en", "zh"):
+        run("lost", store, "-o", tmp_path / name, "--keys", tmp_path / "keys", "--lang", name)
+    english, chinese = ({str(path.relative_to(tmp_path / name)): path for path in (tmp_path / name).rglob("*")} for name in ("en", "zh"))
+    assert {*chinese} - {*english} == {"topics.zh.csv", "keys.zh.csv", "T0/lost.zh.csv", "T1/lost.zh.csv", "T2/lost.zh.csv"}
+    assert all(path.read_bytes() == chinese[name].read_bytes() for name, path in english.items() if path.suffix in (".csv", ".jsonl"))
+    for name in {*chinese} - {*english}:
+        assert chinese[name].read_text(encoding="utf-8").startswith("\ufeff")
+        told, plain = ([*csv.reader(io.StringIO(chinese[each].read_text("utf-8-sig")))] for each in (name, name.replace(".zh", "")))
+        assert len(told) == len(plain) > 1
+        assert {len(cells) for cells in told} == {len(told[0])}
+    row = cells_in(english["T0/lost.csv"])[0]
+    first = next(csv.DictReader(io.StringIO(chinese["T0/lost.zh.csv"].read_text("utf-8-sig"))))
+    assert [first[name] for name in ("topic", "队列", "起始位点", "结束位点（含）", "消息数")] == [*row.values()][:5]
+    assert (first["状态"], first["依据"]) == ("丢失", "有队列条目指向这条消息")
+    assert first["位点已越过的消费组"] == row["read_by"]
+    assert [cells["结果"] for cells in csv.DictReader(io.StringIO(chinese["keys.zh.csv"].read_text("utf-8-sig")))] == ["可能丢失", "完好"]
+    assert "同样内容的中文清单（UTF-8，带 BOM），可用表格软件打开：`T0/lost.zh.csv`。" in chinese["T0/message.zh.txt"].read_text(
+        encoding="utf-8"
+    )
+
+
+@pytest.mark.parametrize("state", STATES[3:])
+def test_each_answer_and_state_has_a_word(state: str) -> None:
+    row = {"state": state, "why": "entry", "answer": "whole"}
+    assert [*list_lines(("state", "cause"), [row], "zh")][1] == f"{Said(f'state {state}').text('zh')},有队列条目指向这条消息"
+    for answer in ANSWERS:
+        assert not [*list_lines(("answer",), [row | {"answer": answer}], "zh")][1].isascii()
+
+
 NAMES = (
     "..",
     ".",
@@ -266,6 +304,7 @@ NAMES = (
     "Orders",
     "orders",
     "topics.csv",
+    "topics.zh.csv",
     "_writing",
     "x" * 127,
     "x" * 126 + "y",

@@ -37,6 +37,8 @@ SAME_IN_BOTH |= {
     "tag of message",
     "keys of message",
     "a key",
+    "head topic",
+    "head key",
 }
 """Without a word of Chinese: names that its readers use as they are."""
 MADE_OF_NAMES = (
@@ -54,7 +56,7 @@ MADE_OF_NAMES = (
     "file ",
 )
 MADE_OF_NAMES += ("bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ", "state ")
-MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ", "keys ", "now ")
+MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ", "keys ", "now ", "head ", "answer ")
 """Prefixes that code puts before a name."""
 
 

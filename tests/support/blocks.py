@@ -21,7 +21,7 @@ import pytest
 
 import native_reader as nr
 from native_reader.stream import offset
-from support.documented import ROOT, is_shown, lasting, printed
+from support.documented import ROOT, english_of, is_shown, lasting, printed
 from support.left_out import LEFT_OUT, LeftOut
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -52,7 +52,7 @@ def blocks_of(page: str, text: str | None = None) -> list[Block]:
 
 def leaves_out(each: LeftOut, block: Block) -> bool:
     """Whether an entry is about this block, or about a line of it."""
-    if each.page != block.page:
+    if each.page not in (block.page, english_of(block.page)):
         return False
     return (
         re.search(rf"^{re.escape(each.begins)}", block.code, re.MULTILINE) is not None if each.line else block.code.startswith(each.begins)

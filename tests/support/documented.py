@@ -18,14 +18,23 @@ NOT_RUN = "(not run yet)"
 _VARIES = (
     (re.compile(r"^ kernel: .*\n", re.MULTILINE), ""),
     (re.compile(r"in \d+(\.\d)? s$", re.MULTILINE), "in … s"),
-    (re.compile(r" +[\d.,]+ days$", re.MULTILINE), " … days"),
+    (re.compile(r"(?<=用时 )\d+(\.\d)? 秒$", re.MULTILINE), "…"),
+    (re.compile(r"^- \*\*(Time:|时间：)\*\* .*\n", re.MULTILINE), ""),
+    (re.compile(r" +[\d.,]+ (days|天)$", re.MULTILINE), r" … \1"),
     (re.compile(r"files? of [\d.,]+ \w+ in "), "files of … in "),
     (re.compile(r"(?<= free), the rest is reserved by [^;\n]*"), ""),
     (re.compile(r"\(\d+ %\)(?= used,.*\bfree$)", re.MULTILINE), "(… %)"),
+    (re.compile(r"(?<=所在磁盘共 ).*$", re.MULTILINE), "…"),
     (re.compile(r"(?<=剩余 )[\d.,]+ [KMGT]iB"), "…"),
     (re.compile(r"(?<=[\d ])[\d.,]+ (?:bytes|[KMGT]iB)(?=.*\bfree\.?$)", re.MULTILINE), "…"),
 )
-"""The kernel, which runs only where it was built, times, ages, the sizes of compressed files, and blocks of a file system."""
+"""The kernel, which runs only where it was built, times, ages, the sizes of compressed files, and blocks of a file system. A repair says
+how long a read takes only if it took more than a second."""
+
+
+def english_of(page: str) -> str:
+    """The English page of a Chinese one of `docs`. That of the README is a page of its own."""
+    return re.sub(r"^(docs/.*)\.zh\.md$", r"\1.md", page)
 
 
 def commands_in(text: str) -> Iterator[tuple[str, str]]:

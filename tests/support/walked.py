@@ -10,7 +10,7 @@ from pathlib import Path
 import native_reader as nr
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
-from support.documented import ROOT, write_stores
+from support.documented import ROOT, english_of, write_stores
 from support.store_damages import PAGE, patch
 from support.stores import files_of, log_of, message, on_disk
 from support.tiers import add_tier
@@ -47,7 +47,7 @@ def new_store(path: Path) -> Path:
 
 def home(page: str, store: Path, folder: Path) -> Path:
     """A folder for the blocks of a page, where `data/store` is a copy of that store. Its parent is for the test too."""
-    here = folder / "page"
+    here, page = folder / "page", english_of(page)
     shutil.copytree(store, here / "data/store")
     for name in _GIVEN.get(page, ()):
         shutil.copytree(store, here / name)
