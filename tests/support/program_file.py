@@ -1,4 +1,4 @@
-"""Program files of .ci/program.py with a script instead of Python, images that .ci/image.py makes of them, and a clone for .ci/make_program."""
+"""Program files of .ci/program.py with a script as Python, the images that .ci/image.py makes of them, a clone for .ci/make_program."""
 
 from __future__ import annotations
 
