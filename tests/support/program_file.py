@@ -7,6 +7,7 @@ import json
 import os
 import runpy
 import shutil
+import subprocess
 import sys
 import tarfile
 from functools import cache
@@ -48,6 +49,12 @@ def file_with(folder: Path, trial: int = 0, machine: str = MACHINE, name: str = 
     made.write_bytes(program["with_launcher"](program["packed"](tree), "1.2.3", machine, 7))
     made.chmod(0o755)
     return made
+
+
+def started(program: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """How a program file ended. Only these variables are set."""
+    where = {"PATH": "/usr/bin:/bin"} | environment
+    return subprocess.run([program, *arguments], env=where, capture_output=True, text=True, check=False, timeout=300)
 
 
 def unpacked(image: Path, root: Path, which: int = 0) -> dict[str, Any]:
