@@ -158,7 +158,8 @@ def main() -> None:
         (tree / "THIRD-PARTY.txt").write_text(bill.licences(components, packages, licences), encoding="utf-8")
         compile_all(given.compiler or tree / "bin/python3", tree)
         if machine == platform.machine():
-            subprocess.run([tree / "bin/python3", "-I", "-c", TRIAL], check=True)
+            kernel = ", rmqstore_kernel" if any(each.name == "rmqstore-kernel" for each in components) else ""
+            subprocess.run([tree / "bin/python3", "-I", "-c", TRIAL + kernel], check=True)
         room = sum(path.stat().st_size for path in tree.rglob("*") if path.is_file()) // 1_000_000 + 1
         name = f"rmqstore-{version}-linux-{machine}"
         program = given.out / name

@@ -71,7 +71,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "tests/cli",
         "tests/tables/test_dlq.py",
         "tests/docs/test_blocks.py",
-        "tests/docs/test_one_file.py",
+        "tests/docs/test_whole_program.py",
         "tests/promises/test_hole_tail_or_stale.py",
     ),
     "kills": ("tests/spark/test_stream_kills.py",),

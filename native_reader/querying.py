@@ -25,7 +25,11 @@ from native_reader.scan.run import Run
 from native_reader.storage.local import linked
 
 MESSAGES = "messages"
-_INSTALL = "an SQL query needs the package duckdb, 1.4 or newer: pip install 'rmqstore-spark[sql]'"
+_INSTALL = (
+    "an SQL query needs the package duckdb, 1.4 or newer: pip install 'rmqstore-spark[sql]'. "
+    "The program file and the container image do not have it"
+)
+"""DuckDB 1.4 and newer has no wheel for glibc 2.17, which the program file runs on."""
 _ROWS = 256
 """At most in one batch: DuckDB holds it whole, and a body can have 4 MiB."""
 _FARTHEST = 12

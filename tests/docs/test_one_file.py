@@ -1,38 +1,19 @@
-"""The program file of docs/install.md: what its launcher does, and the whole of it in a file system without Python.
-
-The release packs a Python of python-build-standalone. Here it is the one that Maven Central has for Java (org.bytedeco:cpython), which was
-built on CentOS 7.
-"""
+"""The program file of docs/install.md: what its launcher does and refuses, and which symbols its files may need."""
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shutil
 import subprocess
-import sys
-import tarfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.documented import ROOT
-from support.golden import unpack
-from support.own_stores import STORES
-from support.program_file import MACHINE, file_with, names_of, unpacked
+from support.program_file import MACHINE, file_with, names_of, started
 
-CI = ROOT / ".ci"
 CI_ELF = names_of("elf.py")
 linux_only = pytest.mark.skipif(MACHINE not in ("x86_64", "aarch64"), reason="the file is for Linux")
-# That Python was built without lzma, which is for segments packed by xz.
-WITHOUT_LZMA = b"class LZMAError(Exception):\n    pass\n\n\nLZMAFile = None\n"
-
-
-def started(program: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    where = {"PATH": "/usr/bin:/bin"} | environment
-    return subprocess.run([program, *arguments], env=where, capture_output=True, text=True, check=False, timeout=60)
 
 
 @linux_only
@@ -115,144 +96,3 @@ def test_symbols_newer_than_manylinux2014_are_found(tmp_path: Path) -> None:
     assert CI_ELF["too_new"](wrong) == ["libc.so.6 GLIBC_2.18", "libstdc++.so.6 CXXABI_1.3.8", "libc.so.6 GLIBC_PRIVATE"]
     (tmp_path / "text").write_text("not a program", encoding="utf-8")
     assert CI_ELF["problems"](tmp_path)[0] == ["files of one machine were expected, and there are: []"]
-
-
-def old_python(folder: Path) -> Path:
-    """An archive as python-build-standalone makes it, with the Python of Maven Central for glibc 2.17."""
-    maven = shutil.which("mvn")
-    if maven is None:
-        pytest.skip("needs Maven")
-    jar = "org.bytedeco:cpython:3.11.3-1.5.9:jar:linux-x86_64"
-    command = [maven, "-q", "-B", "dependency:copy", f"-Dartifact={jar}", f"-DoutputDirectory={folder}"]
-    subprocess.run(command, check=True, cwd=folder, timeout=600)
-    archive = folder / "cpython-3.11.3-linux-x86_64.tar.gz"
-    # These need libraries that not every system has.
-    others = re.compile(r"lib-dynload/_(bz2|dbm|gdbm|uuid)\.")
-    top = "org/bytedeco/cpython/linux-x86_64/"
-    (path,) = folder.glob("cpython-*.jar")
-    places = {"bin/python3.11": "bin/python3", "libpython3.11.so.1.0": "lib/libpython3.11.so.1.0", "libffi.so.6": "lib/libffi.so.6"}
-    with zipfile.ZipFile(path) as source, tarfile.open(archive, "w:gz", compresslevel=1) as packed:
-        for name in source.namelist():
-            inner = name.removeprefix(top)
-            place = places.get(inner, inner if inner.startswith("lib/python3.11/") else "")
-            if name == inner or not place or name.endswith("/") or others.search(name):
-                continue
-            for target in (place, *(["licenses/LICENSE.cpython.txt"] if place.endswith("3.11/LICENSE.txt") else [])):
-                entry = tarfile.TarInfo(f"python/{target}")
-                data = WITHOUT_LZMA if place == "lib/python3.11/lzma.py" else source.read(name)
-                entry.size, entry.mode = len(data), 0o755 if target.startswith("bin/") else 0o644
-                packed.addfile(entry, io.BytesIO(data))
-    return archive
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program with real packages, those that the release takes."""
-    folder = tmp_path_factory.mktemp("program")
-    python = old_python(folder)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    kind = ["--only-binary=:all:", "--platform", "manylinux2014_x86_64", "--implementation", "cp", "--python-version", "3.11"]
-    pinned = ["--require-hashes", "--requirement", CI / "program.txt"]
-    subprocess.run([*pip, "download", "--no-deps", *kind, *pinned, "--dest", folder / "wheels"], check=True, timeout=600)
-    clone = folder / "clone"
-    for name in ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore"):
-        shutil.copytree(ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        if (ROOT / name).exists():
-            shutil.copy(ROOT / name, clone)
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", folder / "wheels", clone], check=True, timeout=600)
-    command = [sys.executable, CI / "program.py", python, folder / "wheels", folder / "out"]
-    command += [] if sys.version_info[:2] == (3, 11) else ["--compiler", shutil.which("python3.11") or "python3.11"]
-    subprocess.run(command, check=True, timeout=1800)
-    (program,) = (path for path in (folder / "out").iterdir() if path.stat().st_mode & 0o100)
-    return program
-
-
-TOOLS = ("sh", "tail", "tar", "gzip", "mkdir", "rm", "mv", "uname", "sha256sum", "cut", "id")
-LIBRARIES = (
-    "libc.so.6",
-    "libm.so.6",
-    "libdl.so.2",
-    "librt.so.1",
-    "libutil.so.1",
-    "libpthread.so.0",
-    "libz.so.1",
-    "libgcc_s.so.1",
-    "libstdc++.so.6",
-)
-
-
-def root_with(program: Path, root: Path) -> Path:
-    """A root file system with that program, what its launcher calls, a C library and a store in /data, and nothing of Python."""
-    tools = [shutil.which(name) or pytest.fail(f"needs {name}") for name in TOOLS]
-    shown = "".join(subprocess.run(["ldd", tool], check=True, capture_output=True, text=True).stdout for tool in tools)
-    files = {Path(each) for each in re.findall(r"/\S+\.so\.[\d.]+", shown)}
-    cache = subprocess.run(["/sbin/ldconfig", "-p"], check=True, capture_output=True, text=True).stdout
-    files |= {Path(found[1]) for name in LIBRARIES if (found := re.search(rf"{re.escape(name)} \(.*x86-64.*\) => (/\S+)", cache))}
-    for path in files:
-        (root / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, root / path.relative_to("/"))
-    (root / "bin").mkdir(exist_ok=True)
-    for name, tool in zip(TOOLS, tools, strict=True):
-        shutil.copy(tool, root / "bin" / name)
-    shutil.copy(program, root / "rmqstore")
-    for name in ("tmp", "proc", "root", "dev"):
-        (root / name).mkdir()
-    unpack("5.5.0-kinds", root / "data", STORES)
-    return root
-
-
-@pytest.mark.long
-@pytest.mark.skipif(os.getuid() != 0, reason="only root may change the root file system")
-@pytest.mark.skipif(MACHINE != "x86_64", reason="there is no such Python for other machines")
-def test_it_repairs_a_store_where_there_is_no_python(whole: Path, tmp_path: Path) -> None:
-    root = root_with(whole, tmp_path / "root")
-    assert not [path for path in root.rglob("*") if "python" in path.name]
-
-    def run(*arguments: str) -> str:
-        # In a file system of its own, so that /proc is not left mounted.
-        inside = 'mount --bind /proc "$0/proc" && exec chroot "$0" /rmqstore "$@"'
-        command = ["unshare", "--mount", "sh", "-c", inside, root, *arguments]
-        where = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin:/bin", "HOME": "/root"}
-        ended = subprocess.run(command, check=False, capture_output=True, text=True, env=where, timeout=600)
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout
-
-    store = "/data/5.5.0-kinds/store"
-    assert run("--version").startswith("0.")
-    assert "start      yes" in run("doctor", store)
-    assert "Plain" in run("find", store, "--topic", "Plain", "--first")
-    assert "2026-11-21 15:26:12.154+08:00\tPlain" in run("cat", store, "--topic", "Plain", "--time-zone", "Asia/Shanghai")
-    run("repair", store, "/data/new")
-    assert "start      yes" in run("doctor", "/data/new")
-
-
-@pytest.mark.long
-@pytest.mark.skipif(os.getuid() != 0, reason="only root may change the root file system")
-@pytest.mark.skipif(MACHINE != "x86_64", reason="there is no such Python for other machines")
-def test_its_image_reads_a_store_that_it_may_not_change_as_another_user(whole: Path, tmp_path: Path) -> None:
-    """The layers are unpacked and entered as a runtime does it; there is none here."""
-    packages = ("libc6", "libgcc-s1", "libstdc++6", "zlib1g")
-    (tmp_path / "debs").mkdir()
-    subprocess.run(["apt-get", "download", "-qq", *packages], check=True, cwd=tmp_path / "debs", capture_output=True, timeout=300)
-    command = [sys.executable, CI / "image.py", tmp_path / "image", "0.1.0", f"{whole}={tmp_path}/debs"]
-    subprocess.run(command, check=True, timeout=900)
-    root = tmp_path / "root"
-    config = unpacked(tmp_path / "image", root)
-    assert not [path for path in root.glob("**/bin/*") if path.name.startswith(("sh", "bash", "apt"))]
-    unpack("5.5.0-kinds", tmp_path / "data", STORES)
-    for name in ("store", "proc"):
-        (root / name).mkdir()
-    mounts = (
-        'mount --bind "$0" "$0"',
-        f'mount --bind {tmp_path}/data/5.5.0-kinds/store "$0/store"',
-        'mount -o remount,bind,ro "$0/store"',
-        'mount --bind /proc "$0/proc"',
-        'mount -o remount,bind,ro "$0"',
-        f'exec chroot --userspec={config["User"]} "$0" {config["Entrypoint"][0]} doctor /store',
-    )
-    variables = dict(each.split("=", 1) for each in config["Env"]) | {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin:/bin"}
-    inside = ["unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(mounts), root]
-    ended = subprocess.run(inside, check=False, capture_output=True, text=True, env=variables, timeout=300)
-    assert ended.returncode == 0, ended.stderr
-    assert "start      yes" in ended.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -119,3 +120,15 @@ def test_notes_are_one_version_of_the_changes_and_sums_can_be_checked(tmp_path: 
     (tmp_path / "SHA256SUMS").write_text(files["sums"](tmp_path), encoding="utf-8")
     assert (tmp_path / "SHA256SUMS").read_text() == f"{hashlib.sha256(b'wheel').hexdigest()}  a b.whl\n"
     subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], check=True, cwd=tmp_path)
+
+
+def test_the_script_writes_the_sums_and_the_notes_of_what_is_next(tmp_path: Path) -> None:
+    (tmp_path / "a.whl").write_bytes(b"wheel")
+    command = [sys.executable, CI / "release_files.py", tmp_path, "Unreleased"]
+    ended = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
+    assert ended.stdout == (tmp_path / "SHA256SUMS").read_text() == f"{hashlib.sha256(b'wheel').hexdigest()}  a.whl\n"
+    written = (tmp_path / "notes.md").read_text(encoding="utf-8")
+    assert written.startswith("- ")
+    links = re.findall(r"\]\((\S+?)\)", written)
+    assert links
+    assert all(link.startswith("https://") for link in links)

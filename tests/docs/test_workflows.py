@@ -65,6 +65,16 @@ def test_each_job_ends_and_names_what_exists() -> None:
             assert {word for named in re.findall(r"\.ci/run (.*)", command) for word in named.split()} <= {*parts.split()}, command
 
 
+def test_each_script_of_a_release_is_run_by_the_gate_or_by_a_test() -> None:
+    scripts = {
+        name for (file, _), commands in COMMANDS.items() for name in re.findall(r"\.ci/([\w.]+)", "".join(commands)) if file == "release"
+    }
+    assert scripts >= {"run", "make_program", "image.py", "release_files.py"}
+    tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+    runs = (ROOT / ".ci/run").read_text(encoding="utf-8") + "".join(text for text in tests if "subprocess" in text)
+    assert {name for name in scripts - {"run"} if f".ci/{name}" not in runs and f'CI / "{name}"' not in runs} == set()
+
+
 def test_a_change_runs_what_is_quick_on_the_oldest_and_the_newest_python_and_a_night_the_rest() -> None:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")

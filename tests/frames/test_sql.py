@@ -234,7 +234,8 @@ def test_every_table_can_be_queried(store: nr.Store) -> None:
 
 def test_without_duckdb_it_says_what_to_install(store: nr.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(nr.UseError, match=r"needs the package duckdb, 1\.4 or newer: pip install 'rmqstore-spark\[sql\]'"):
+    said = r"needs the package duckdb, 1\.4 or newer: pip install 'rmqstore-spark\[sql\]'\. The program file and the container image do not"
+    with pytest.raises(nr.UseError, match=said):
         store.sql("SELECT 1").to_table()
 
 

@@ -43,7 +43,7 @@ LEFT_OUT = (
     LeftOut("docs/install.md", "tar -xzf wheelhouse.tar.gz", _NETWORK),
     LeftOut("docs/install.md", "chmod +x rmqstore", by="tests/docs/test_one_file.py"),
     LeftOut("docs/install.md", "RMQSTORE_UNPACK=", by="tests/docs/test_one_file.py"),
-    LeftOut("docs/install.md", "python -m pip download", _NETWORK),
+    LeftOut("docs/install.md", "pip install 'maturin[zig]'", by="tests/docs/test_whole_program.py"),
     LeftOut("docs/install.md", "sudo dpkg -i", "installs a release on the machine"),
     LeftOut("docs/install.md", "docker run", _DOCKER),
     LeftOut("docs/install.md", "securityContext:", "needs Kubernetes"),

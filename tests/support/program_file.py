@@ -1,10 +1,13 @@
-"""Program files of .ci/program.py with a script instead of Python, and the images that .ci/image.py makes of them."""
+"""Program files of .ci/program.py with a script as Python, the images that .ci/image.py makes of them, a clone for .ci/make_program."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import runpy
+import shutil
+import subprocess
 import sys
 import tarfile
 from functools import cache
@@ -16,6 +19,13 @@ from support.documented import ROOT
 MACHINE = os.uname().machine
 # Instead of Python: it says how it was started. With -c it is the launcher's trial.
 _PROGRAM = '#!/bin/sh\n[ "$2" = -c ] && exit {trial}\necho "$0: $*"\n'
+# Instead of curl: it copies what is served, and notes what was asked.
+_CURL = """\
+#!/bin/sh
+while [ $# -gt 1 ]; do [ "$1" != --output ] || to=$2; shift; done
+echo "$1" >>'{asked}'
+cp '{served}'/"$(basename "$1" | sed 's/%2B/+/g')" "$to"
+"""
 
 
 @cache
@@ -41,6 +51,12 @@ def file_with(folder: Path, trial: int = 0, machine: str = MACHINE, name: str = 
     return made
 
 
+def started(program: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """How a program file ended. Only these variables are set."""
+    where = {"PATH": "/usr/bin:/bin"} | environment
+    return subprocess.run([program, *arguments], env=where, capture_output=True, text=True, check=False, timeout=300)
+
+
 def unpacked(image: Path, root: Path, which: int = 0) -> dict[str, Any]:
     """Unpack the layers of one of an image's machines; returns its configuration."""
 
@@ -56,3 +72,23 @@ def unpacked(image: Path, root: Path, which: int = 0) -> dict[str, Any]:
         with tarfile.open(blob(layer)) as packed:
             packed.extractall(root, filter="fully_trusted")  # others would change the mode of /tmp
     return read(manifest["config"])["config"]
+
+
+def clone_served(clone: Path, served: Path) -> dict[str, str]:
+    """What of a clone .ci/make_program needs, with the archives in `served` as those of Python; returns an environment to run it in.
+
+    `served` gets a file `asked` with the addresses.
+    """
+    (clone / ".ci").mkdir(parents=True)
+    for path in (ROOT / ".ci").iterdir():
+        if path.is_file():
+            shutil.copy(path, clone / ".ci")
+    shutil.copy(ROOT / "LICENSE", clone)
+    archives = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(served.iterdir()))
+    (clone / ".ci/program-python.txt").write_text(f"# From\n# https://example.org/of+python/\n{archives}", encoding="utf-8")
+    (clone / "bin").mkdir()
+    (clone / "bin/curl").write_text(_CURL.format(asked=served / "asked", served=served), encoding="utf-8")
+    (clone / "bin/python3").write_text(f"#!/bin/sh\nexec '{sys.executable}' \"$@\"\n", encoding="utf-8")
+    for path in (clone / "bin").iterdir():
+        path.chmod(0o755)
+    return dict(os.environ) | {"LC_ALL": "C", "PATH": f"{clone}/bin:{os.environ['PATH']}"}
