@@ -31,6 +31,7 @@ LEFT_OUT = (
     LeftOut("CONTRIBUTING.md", "git clone", _ENVIRONMENT),
     LeftOut("CONTRIBUTING.md", "make test", "these run the tests; .ci/check_docs.py compares them with the Makefile"),
     LeftOut("docs/architecture.md", "flowchart TB", "a drawing"),
+    LeftOut("docs/bodies.md", "from pyspark.sql.avro", "needs a jar of Maven Central"),
     LeftOut("docs/cli.md", "python3 -m venv", _ENVIRONMENT),
     LeftOut("docs/cli.md", 'eval "$(_RMQSTORE_COMPLETE', by="tests/cli/test_start.py"),
     LeftOut("docs/cluster.md", "file:///data/store/commitlog/", "needs two hosts; tests/spark/test_spark_cluster.py asserts its words"),
