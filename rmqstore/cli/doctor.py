@@ -15,7 +15,7 @@ from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import bar, clear, text_in, warnings
-from rmqstore.text import as_json, for_people, padded, plain, time_text
+from rmqstore.text import as_json, for_people, moment_of, padded, plain
 
 if TYPE_CHECKING:
     from native_reader import Diagnosis, Store, Verification
@@ -87,7 +87,7 @@ def _lines(found: Diagnosis, check: Verification | None, asked: Asked, language:
     from native_reader.start import lines_of
 
     say = partial(_said, language)
-    lines = list(found.lines(lambda moment: time_text(moment, asked.zone), language))
+    lines = list(found.lines(lambda moment: moment_of(moment, asked.zone), language))
     named = int("store" in found.facts)
     yield from lines[:named]
     for place, text in enumerate(() if found.start is None else lines_of(found.start, language)):

@@ -11,7 +11,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, BROKER, GROUPS, LANGUAGE, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, ColumnLook, Output
-from rmqstore.cli.stat import age_of, minute_of
+from rmqstore.cli.stat import age_of, minutes
 from rmqstore.cli.stderr import bar, clear, note, warnings_in
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _print(output: Output, rows: list[dict[str, Any]], keys: tuple[str, ...], ve
     if output.is_terminal:
         columns = (*columns, "age")
         looks["age"] = ColumnLook(partial(age_of, time.time()))
-        looks["oldest_unread"] = ColumnLook(partial(minute_of, output.zone), is_number=False)
+        looks["oldest_unread"] = minutes("oldest_unread", output.zone)
     output.rows(columns, ({**row, "age": row["oldest_unread"]} for row in rows), looks, ("behind", "oldest_unread"))
 
 
