@@ -12,7 +12,7 @@ from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, Output
 from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stat import keyed, minutes
-from rmqstore.cli.stderr import bar, clear, note, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool, lang: str) 
     import native_reader
 
     output = Output(json=asked.as_json, zone=asked.zone)
-    with warnings_in(lang) as warned:
+    with warnings() as warned:
         stores, values = [replace(asked, paths=(path,)).open() for path in asked.paths], asked.values()
         if len(stores) > _LEAST and (by or each or heads or values.keys() - {"max_read_rate", "time_zone"}):
             raise click.UsageError(in_words("only two stores"), click.get_current_context())

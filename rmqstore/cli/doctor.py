@@ -14,7 +14,7 @@ from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENT
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.spoken import in_words
-from rmqstore.cli.stderr import bar, clear, text_in, warnings
+from rmqstore.cli.stderr import bar, clear, warnings
 from rmqstore.text import as_json, for_people, moment_of, padded, plain
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _diagnosis(asked: Asked, one: Store, of_broker: Mapping[str, Any], language:
 
     losses: list[str] = []
     others: list[str] = []
-    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: text_in(record, language)):
+    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), language):
         with _rarely_collected():
             values = {name: value for name, value in asked.values().items() if name not in _OF_CHECK}
             found = one.diagnose(**of_broker, progress=bar("queues", "segments"), **values)

@@ -12,7 +12,7 @@ from rmqstore.cli.asked import AS_JSON, BROKER, GROUPS, LANGUAGE, NAMES, PATHS, 
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, ColumnLook, Output
 from rmqstore.cli.stat import age_of, minutes
-from rmqstore.cli.stderr import bar, clear, note, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -79,7 +79,7 @@ def lag(asked: Asked, by: str, is_all: bool, verify: bool, lang: str) -> int:
     from native_reader.facts import Tally
 
     output = Output(json=asked.as_json, zone=asked.zone)
-    with warnings_in(lang) as warned:
+    with warnings() as warned:
         store = asked.open()
         names = asked.brokers_shown(store)
         keys = (*(("store",) if names else ()), *_BY[by])
