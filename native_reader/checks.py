@@ -165,9 +165,15 @@ def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
     return milliseconds * 1000
 
 
+def from_iso(text: str) -> datetime:
+    """A time in ISO 8601; ` UTC` is a zone, too, as the screens for people write it."""
+    written = text.strip()
+    return datetime.fromisoformat(f"{written[:-4]}Z" if written.endswith(" UTC") else written)
+
+
 def _from_iso(name: str, text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text.strip())
+        return from_iso(text)
     except ValueError as error:
         examples = "'2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000"
         raise OptionError(f"{option_name(name)}={text!r} is not a time. Examples: {examples}") from error

@@ -68,6 +68,12 @@ def time_text(moment: datetime, zone: tzinfo | None) -> str:
     return moment.isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "Z")
 
 
+def moment_of(moment: datetime, zone: tzinfo | None) -> str:
+    """The same in a sentence: with ` UTC` for the Z, which not everybody knows."""
+    text = time_text(moment, zone)
+    return f"{text[:-1]} UTC" if text.endswith("Z") else text
+
+
 def body_of(content: bytes, form: str) -> tuple[str, Any]:
     """The form in which a body is shown (`text`, `json` or `hex`), and its value in JSON.
 

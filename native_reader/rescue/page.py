@@ -132,7 +132,7 @@ def _store(diagnosis: Diagnosis) -> list[Block]:
 
 
 def _time(moment: datetime) -> str:
-    return f"{moment.replace(tzinfo=None).isoformat(sep=' ', timespec='seconds')}Z"
+    return f"{moment.replace(tzinfo=None).isoformat(sep=' ', timespec='seconds')} UTC"
 
 
 def _topics(found: RescueFacts) -> list[Block]:

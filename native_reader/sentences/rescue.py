@@ -6,7 +6,7 @@ RESCUE = {
     # Results
     "rescue of": ("Rescue of {stores}", "{stores} 的抢救报告"),
     "empty store": ("an empty store", "空 store"),
-    "finished": ("Finished {time}Z. The store was only read, not changed.", "完成时间：{time}（UTC）。对 store 只读，未做任何改动。"),
+    "finished": ("Finished {time} UTC. The store was only read, not changed.", "完成时间：{time}（UTC）。对 store 只读，未做任何改动。"),
     "result saved": ("Saved:", "已保存："),
     "saved": (
         "{messages:,} {messages:message|messages} of {topics:,} {topics:topic|topics}, in {files:,} {files:file|files}.",

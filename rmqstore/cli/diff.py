@@ -9,10 +9,10 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, FILTERS, LANGUAGE, READING, SUMMARY, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.rows import NUMBER, SIZE, ColumnLook, Output
+from rmqstore.cli.rows import NUMBER, SIZE, Output
 from rmqstore.cli.spoken import in_words
-from rmqstore.cli.stat import keyed, minute_of
-from rmqstore.cli.stderr import bar, clear, note, warnings_in
+from rmqstore.cli.stat import keyed, minutes
+from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def diff(asked: Asked, by: tuple[str, ...], each: bool, heads: bool, lang: str) 
     import native_reader
 
     output = Output(json=asked.as_json, zone=asked.zone)
-    with warnings_in(lang) as warned:
+    with warnings() as warned:
         stores, values = [replace(asked, paths=(path,)).open() for path in asked.paths], asked.values()
         if len(stores) > _LEAST and (by or each or heads or values.keys() - {"max_read_rate", "time_zone"}):
             raise click.UsageError(in_words("only two stores"), click.get_current_context())
@@ -115,10 +115,7 @@ def _print_groups(output: Output, batches: Iterator[pa.RecordBatch], by: tuple[s
     groups = tally.table()
     columns = (*keys, *by, "messages", "bytes", "first_store_timestamp", "last_store_timestamp")
     looks = {"messages": NUMBER, "bytes": SIZE}
-    looks |= {
-        f"{name}_store_timestamp": ColumnLook(lambda moment: minute_of(output.zone, moment), is_number=False, title=name)
-        for name in ("first", "last")
-    }
+    looks |= {f"{name}_store_timestamp": minutes(name, output.zone) for name in ("first", "last")}
     ordered = [] if groups is None else groups.sort_by([(name, "ascending") for name in (*keys, *by)]).to_batches(1000)
     rows = (row for batch in ordered for row in batch.to_pylist())
     output.rows(columns, ({**row, "first_store_timestamp": row["first"], "last_store_timestamp": row["last"]} for row in rows), looks)

@@ -13,7 +13,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, BROKER, FLAGS, GROUPS, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, ColumnLook, Output
-from rmqstore.cli.stat import age_of, minute_of
+from rmqstore.cli.stat import age_of, minutes
 from rmqstore.cli.stderr import bar, clear, note, warnings
 
 HELP = """Show the messages that consumer groups gave up (%DLQ%), by group and by the topic they were sent to, the most first.
@@ -64,7 +64,7 @@ def _print(output: Output, rows: list[dict[str, Any]], first: tuple[str, ...]) -
     columns: tuple[str, ...] = (*first, "group", "origin_topic", "messages", "bytes", "failures", "first", "last")
     if output.is_terminal:
         columns = (*columns, "age")
-        looks |= {name: ColumnLook(partial(minute_of, output.zone), is_number=False) for name in ("first", "last")}
+        looks |= {name: minutes(name, output.zone) for name in ("first", "last")}
         looks["age"] = ColumnLook(partial(age_of, time.time()))
     output.rows(columns, ({**row, "age": row["first"]} for row in rows), looks, _LESS)
 

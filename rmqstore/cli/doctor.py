@@ -14,8 +14,8 @@ from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENT
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.spoken import in_words
-from rmqstore.cli.stderr import bar, clear, text_in, warnings
-from rmqstore.text import as_json, for_people, padded, plain, time_text
+from rmqstore.cli.stderr import bar, clear, warnings
+from rmqstore.text import as_json, for_people, moment_of, padded, plain
 
 if TYPE_CHECKING:
     from native_reader import Diagnosis, Store, Verification
@@ -87,7 +87,7 @@ def _lines(found: Diagnosis, check: Verification | None, asked: Asked, language:
     from native_reader.start import lines_of
 
     say = partial(_said, language)
-    lines = list(found.lines(lambda moment: time_text(moment, asked.zone), language))
+    lines = list(found.lines(lambda moment: moment_of(moment, asked.zone), language))
     named = int("store" in found.facts)
     yield from lines[:named]
     for place, text in enumerate(() if found.start is None else lines_of(found.start, language)):
@@ -113,7 +113,7 @@ def _diagnosis(asked: Asked, one: Store, of_broker: Mapping[str, Any], language:
 
     losses: list[str] = []
     others: list[str] = []
-    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: text_in(record, language)):
+    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), language):
         with _rarely_collected():
             values = {name: value for name, value in asked.values().items() if name not in _OF_CHECK}
             found = one.diagnose(**of_broker, progress=bar("queues", "segments"), **values)

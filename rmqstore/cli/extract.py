@@ -7,7 +7,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, FILTERS, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.repair import TIER, folder_of, planned_in, reading_of, show
 from rmqstore.cli.spoken import in_words
-from rmqstore.cli.stderr import clear, warnings_in
+from rmqstore.cli.stderr import clear, warnings
 
 HELP = """Write a new store to NEW with the messages of some topics of STORE, for a broker elsewhere.
 
@@ -35,7 +35,7 @@ def extract(asked: Asked, target: str | None, dry_run: bool, lang: str, tier: st
     if topics is None:
         raise click.UsageError(in_words("extract needs"), click.get_current_context())
     reading = reading_of(asked, values, lang)
-    with warnings_in(lang):
+    with warnings():
         done = asked.open().extract(target, topics, tier=tier, dry_run=dry_run, when_planned=planned_in(lang), language=lang, **reading)
         clear()
     return show(asked, done, lang, dry_run=dry_run)

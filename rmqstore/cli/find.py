@@ -16,7 +16,7 @@ from rmqstore.cli.program import FOUND
 from rmqstore.cli.reading import Read
 from rmqstore.cli.spoken import in_words
 from rmqstore.cli.stderr import note
-from rmqstore.text import time_text
+from rmqstore.text import moment_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -171,7 +171,7 @@ def _note_absence(asked: Asked, span: tuple[datetime, datetime] | None, is_expir
     if span is None:
         note(say("note", what=Said("log empty")))
         return
-    first, last = (time_text(each, asked.zone) for each in span)
+    first, last = (moment_of(each, asked.zone) for each in span)
     note(say("note", what=say("log spans later" if is_expired else "log spans", first=first, last=last)))
     keys = asked.options.get("keys", ())
     parts = [Said("case of keys")] if keys else []

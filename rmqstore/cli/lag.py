@@ -11,8 +11,8 @@ import click
 from rmqstore.cli.asked import AS_JSON, BROKER, GROUPS, LANGUAGE, NAMES, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, ColumnLook, Output
-from rmqstore.cli.stat import age_of, minute_of
-from rmqstore.cli.stderr import bar, clear, note, warnings_in
+from rmqstore.cli.stat import age_of, minutes
+from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,7 +82,7 @@ def lag(asked: Asked, by: str, is_all: bool, verify: bool, lang: str) -> int:
     from native_reader.facts import Tally
 
     output = Output(json=asked.as_json, zone=asked.zone)
-    with warnings_in(lang) as warned:
+    with warnings() as warned:
         store = asked.open()
         names = asked.brokers_shown(store)
         keys = (*(("store",) if names else ()), *_BY[by])
@@ -153,7 +153,7 @@ def _print(output: Output, rows: list[dict[str, Any]], keys: tuple[str, ...], ve
     if output.is_terminal:
         columns = (*columns, "age")
         looks["age"] = ColumnLook(partial(age_of, time.time()))
-        looks["oldest_unread"] = ColumnLook(partial(minute_of, output.zone), is_number=False)
+        looks["oldest_unread"] = minutes("oldest_unread", output.zone)
     output.rows(columns, ({**row, "age": row["oldest_unread"]} for row in rows), looks, ("behind", "oldest_unread"))
 
 

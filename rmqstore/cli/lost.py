@@ -12,7 +12,7 @@ from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked,
 from rmqstore.cli.given import fault_in, keys_in, text_of
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.spoken import in_words
-from rmqstore.cli.stderr import bar, clear, note, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def lost(asked: Asked, output: str, keys_file: str | None, owners_file: str | No
         raise click.UsageError(in_words("no such options", name=next(iter(values))), click.get_current_context())
     keys = None if keys_file is None else keys_in(keys_file)
     owners = None if owners_file is None else _owners_in(owners_file)
-    with warnings_in(lang):
+    with warnings():
         progress = bar("checking", "reading")
         done = asked.open().lost(output, keys=keys, owners=owners, jobs=asked.jobs, progress=progress, language=lang, **of_read)
         clear()

@@ -12,7 +12,7 @@ from rmqstore.cli import stderr
 from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, SUMMARY, WHERE, Decorator
 from rmqstore.cli.rows import Output, rows_of
 from rmqstore.cli.spoken import in_words
-from rmqstore.text import AUTO, BODIES, JSON, NONE, body_lines, cell, for_people, safe, time_text
+from rmqstore.text import AUTO, BODIES, JSON, NONE, body_lines, cell, for_people, moment_of, safe
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +83,7 @@ class Messages:
 
     def _block(self, row: dict[str, Any]) -> None:
         """A message for people."""
-        moment = in_words("no time") if row["store_timestamp"] is None else time_text(row["store_timestamp"], self._output.zone)
+        moment = in_words("no time") if row["store_timestamp"] is None else moment_of(row["store_timestamp"], self._output.zone)
         place = in_words("place of message", topic=safe(row["topic"]), queue=row["queue_id"], offset=row["queue_offset"])
         more = [in_words("tag of message", tag=safe(row["tags"])) if row["tags"] else ""]
         more.append(in_words("keys of message", keys=cell(row["keys"])) if row["keys"] else "")

@@ -11,7 +11,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.spoken import in_words
-from rmqstore.cli.stderr import bar, clear, note, note_room, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, note_room, warnings
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ TIER = click.option(
 def repair(asked: Asked, target: str | None, dry_run: bool, lang: str, **choices: Any) -> int:
     target = folder_of(asked, target, "repair")
     reading = reading_of(asked, asked.values(), lang)
-    with warnings_in(lang):
+    with warnings():
         store = asked.open()
         if not (dry_run or choices["link"]):
             note_room(store, target, "little room for copies", lang)

@@ -12,7 +12,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, BROKER, LANGUAGE, NAMES, PATHS, PLACES, READING, RETENTION, WHERE, WRITTEN_SUMMARY, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.spoken import in_words
-from rmqstore.cli.stderr import bar, clear, note, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.cli.summarize import complete
 from rmqstore.text import as_json
 
@@ -75,7 +75,7 @@ def report(
         "progress": bar(),
         **options,
     }
-    with warnings_in(lang):
+    with warnings():
         store = asked.open()
         names = asked.brokers(store)
         complete(asked, store)

@@ -12,7 +12,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.spoken import in_words
-from rmqstore.cli.stderr import bar, clear, note, note_room, warnings_in
+from rmqstore.cli.stderr import bar, clear, note, note_room, warnings
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ def rescue(asked: Asked, target: str | None, output: str | None, lang: str) -> i
     rate = values.pop("max_read_rate", None)
     if values:
         raise click.UsageError(in_words("no such options", name=next(iter(values))))
-    with warnings_in(lang):
+    with warnings():
         store = asked.open()
     is_again = (Path(target) / "rescue.md").exists()  # it is written last
     if not is_again:
         note_room(store, target, "little room", lang)
-    with warnings_in(lang) as warned:
+    with warnings() as warned:
         how = {"jobs": asked.jobs, "progress": bar("saving", "checking", language=lang), "max_read_rate": rate}
         done = store.rescue(target, **how, language=lang, html=lambda page: [rescue_page(page, lang)])
         clear()

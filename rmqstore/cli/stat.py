@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -183,9 +182,7 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, k
     columns = (*by, "messages", "bytes", "share", "mean_bytes", "largest_bytes", "first_store_timestamp", "last_store_timestamp")
     looks = {"messages": NUMBER, "bytes": SIZE, "share": SHARE}
     looks |= {f"{name}_bytes": SIZE._replace(title=name) for name in ("mean", "largest")}
-    looks |= {
-        f"{name}_store_timestamp": ColumnLook(partial(minute_of, output.zone), is_number=False, title=name) for name in ("first", "last")
-    }
+    looks |= {f"{name}_store_timestamp": minutes(name, output.zone) for name in ("first", "last")}
     if "topic" in by and not output.is_terminal:
         columns = (*columns, "is_deleted")
     rows = (row for batch in shown.to_batches(1000) for row in batch.to_pylist())
@@ -229,9 +226,9 @@ def _deleted(tally: Tally, deleted: DeletedInAll, is_all: bool) -> Said | None:
     return said_of_deleted([row["topic"] for row in rows], messages, size, is_all=is_all)
 
 
-def minute_of(zone: tzinfo | None, moment: datetime) -> str:
-    """A time for people: 2026-01-31 12:00."""
-    return time_text(moment, zone)[:16]
+def minutes(title: str, zone: tzinfo | None) -> ColumnLook:
+    """A column of times for people: 2026-01-31 12:00. Its title names the zone."""
+    return ColumnLook(lambda moment: time_text(moment, zone)[:16], is_number=False, title=f"{title} ({zone or 'UTC'})")
 
 
 def age_of(now: float, moment: datetime) -> str:

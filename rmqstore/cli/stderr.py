@@ -74,7 +74,7 @@ def bar(*labels: str, language: str | None = None) -> bool | Callable[[Progress]
     return Bar(sys.stderr, *labels, stays=False, language=language) if is_terminal() else Lines(sys.stderr, *labels, language=language)
 
 
-def text_in(record: logging.LogRecord, language: str) -> str:
+def _text_of(record: logging.LogRecord, language: str) -> str:
     """A warning of the engine in that language, if it is about a loss."""
     from native_reader.sentences import Said
 
@@ -83,34 +83,23 @@ def text_in(record: logging.LogRecord, language: str) -> str:
 
 
 @contextmanager
-def warnings_in(language: str) -> Iterator[Warned]:
-    """As `warnings`, in that language."""
-    with warnings(text_of=lambda record: text_in(record, language)) as warned:
-        yield warned
-
-
-def _warn(text: str, is_loss: bool) -> None:
-    from native_reader.sentences import say
-
-    note(say("warning", what=text))
-
-
-@contextmanager
-def warnings(
-    show: Callable[[str, bool], object] = _warn,
-    text_of: Callable[[logging.LogRecord], str] = lambda record: text_in(record, spoken()),
-) -> Iterator[Warned]:
+def warnings(show: Callable[[str, bool], object] | None = None, language: str | None = None) -> Iterator[Warned]:
     """Print the engine's warnings, the first of many only.
 
-    `show`: called instead, with each text, and whether it is about a loss. `text_of`: another language.
+    `show`: called instead, with each text, and whether it is about a loss. `language`: another one than the command's.
     """
     from native_reader.errors import Warned
     from native_reader.sentences import say
     from rmqstore.cli.asked import spelled as flag
 
+    language = language or spoken()  # here, because the engine's threads, which warn too, do not know it
+
+    def warn(text: str, is_loss: bool) -> None:
+        note(say("warning", what=text).text(language))
+
     logger = logging.getLogger(_LOGGER)
     before, logger.propagate = logger.propagate, False
-    warned = Warned(_MOST_WARNINGS, flag, show, text_of)
+    warned = Warned(_MOST_WARNINGS, flag, show or warn, lambda record: _text_of(record, language))
     try:
         with warned:
             yield warned

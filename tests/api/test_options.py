@@ -99,7 +99,7 @@ def moments(milliseconds: int) -> Iterator[object]:
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
     text = moment.replace(tzinfo=None).isoformat(" ", "milliseconds")
     elsewhere = moment.astimezone(timezone(timedelta(hours=8, minutes=30)))
-    yield from (milliseconds, np.int64(milliseconds), moment, elsewhere, f" {text}Z ", f"{text}Z", f"{text}+00:00")
+    yield from (milliseconds, np.int64(milliseconds), moment, elsewhere, f" {text}Z ", f"{text}Z", f"{text} UTC", f"{text}+00:00")
     yield from (moment.isoformat(), elsewhere.isoformat(), elsewhere.isoformat(" "))
 
 

@@ -54,6 +54,7 @@ def test_the_command_that_it_names_has_the_places_of_the_store(failing: Path, tm
 
 def test_people_see_the_age(failing: Path) -> None:
     shown = uncolored(run_on_terminal("dlq", failing).out)
+    assert "   first (UTC)        last (UTC)   " in shown.splitlines()[0]
     assert "age" in shown
     assert "CG_fails   Fails " in shown
 

@@ -13,7 +13,7 @@ from support.verified import healthy
 
 from native_reader.testing.records import pack_properties
 
-_SPAN = "note: the log has messages stored from 2023-11-14 22:13:20.000Z to 2023-11-14 22:13:20.059Z"
+_SPAN = "note: the log has messages stored from 2023-11-14 22:13:20.000 UTC to 2023-11-14 22:13:20.059 UTC"
 
 
 def test_a_key_that_is_not_found(store: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_key_that_is_not_found(store: Path) -> None:
 def test_older_messages_have_expired_only_if_the_log_begins_later(store: Path, tmp_path: Path) -> None:
     assert "expired" not in run("find", store, "--key", "K20").err
     later = on_disk(tmp_path / "later", files_of(log_of([message(7)], start=1 << 20))) / "store"
-    time = "2023-11-14 22:13:20.007Z"
+    time = "2023-11-14 22:13:20.007 UTC"
     assert f"from {time} to {time}; older ones expired or were removed\n" in run("find", later, "--key", "K20").err
 
 
@@ -67,7 +67,7 @@ def test_the_times_of_a_damaged_log(damaged: Path) -> None:
         path.write_bytes(b"\1" * 8 + path.read_bytes()[8:])
     ended = run("find", damaged, "--key", "K20")
     assert ended.code == 1
-    assert re.search(r"stored from 2023-11-14 22:13:20.0[1-4]\dZ to 2023-11-14 22:13:20.0[45]\dZ\n", ended.err)
+    assert re.search(r"stored from 2023-11-14 22:13:20.0[1-4]\d UTC to 2023-11-14 22:13:20.0[45]\d UTC\n", ended.err)
 
 
 def test_a_log_without_messages(tmp_path: Path) -> None:

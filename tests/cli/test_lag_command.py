@@ -40,6 +40,7 @@ def test_groups_that_are_behind(behind: Path) -> None:
 def test_people_see_the_age_and_what_is_odd(behind: Path) -> None:
     shown = uncolored(run_on_terminal("lag", behind).out)
     assert " days" in shown
+    assert "   oldest_unread (UTC)   " in shown.splitlines()[0]
     assert "--all also shows 3 rows without a lag" in shown
     assert "note: the lag of 1 offset is not known: the queue has no files" in shown
     assert "warning: 1 offset after the end of the queue" in shown

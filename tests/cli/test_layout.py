@@ -44,10 +44,10 @@ def test_no_character_is_cut_off(data: st.DataObject) -> None:
 def test_a_narrow_terminal_shows_the_most_important_columns(store: Path) -> None:
     """Rows that are wrapped inside words and numbers cannot be compared by eye."""
     head, line, *rows = uncolored(run_on_terminal("stat", store, width=60).out).splitlines()
-    assert head.split() == ["topic", "messages", "bytes", "share", "last"]
+    assert head.split() == ["topic", "messages", "bytes", "share", "last", "(UTC)"]
     assert len(line) <= 60
     assert sorted(row.split()[0] for row in rows[:3]) == ["T0", "T1", "T2"]
-    assert rows[3] == "not shown on 60 columns: mean, largest, first. A wider terminal or --json has them"
+    assert rows[3] == "not shown on 60 columns: mean, largest, first (UTC). A wider terminal or --json has them"
     assert uncolored(run_on_terminal("ls", store, "--queues", width=55).out).splitlines()[1].split() == [
         "topic",
         "queue_id",

@@ -37,6 +37,13 @@ def lines(ended: Ran) -> list[str]:
     return ended.err.splitlines()
 
 
+def test_a_warning_of_a_thread_is_in_chinese(damaged: Path, tmp_path: Path) -> None:
+    """A thread has no language of its own."""
+    ended = run("repair", damaged, tmp_path / "new", "--dry-run", "--jobs", "2", "--lang", "zh")
+    assert "警告：" in ended.err
+    assert "warning:" not in ended.err
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_line_in_chinese_has_the_numbers_of_the_english_one(
     damaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str

@@ -25,7 +25,7 @@ def test_people_see_tables_with_units(store: Path) -> None:
     shown = run_on_terminal("stat", store)
     assert shown.code == 0
     head, line, *rows = [each for each in uncolored(shown.out).splitlines() if each.strip()]
-    assert head.split() == ["topic", "messages", "bytes", "share", "mean", "largest", "first", "last"]
+    assert head.split() == ["topic", "messages", "bytes", "share", "mean", "largest", "first", "(UTC)", "last", "(UTC)"]
     assert set(line.strip()) <= {"─", " ", "━"}
     assert sorted(row.split()[0] for row in rows[:3]) == ["T0", "T1", "T2"]
     assert re.search(r" 33\.\d% ███ .* 2023-11-14 22:13 ", rows[0])
@@ -33,10 +33,19 @@ def test_people_see_tables_with_units(store: Path) -> None:
     assert re.fullmatch(r"on disk .*: log .*, consume queues .*, index .*, other .*; its disk has .*, .* used, .* free.*", rows[-1])
 
 
+def test_a_column_of_times_names_its_zone_once(store: Path) -> None:
+    """Also a zone that somebody asked for, and in Chinese; programs see the names of the columns."""
+    for more in ((), ("--lang", "zh")):
+        head, _, row, *_ = uncolored(run_on_terminal("stat", store, "--time-zone", "Asia/Shanghai", *more).out).splitlines()
+        assert re.search(r" first \(Asia/Shanghai\) +last \(Asia/Shanghai\)$", head)
+        assert re.search(r" 2023-11-15 06:13 +2023-11-15 06:13$", row.rstrip())
+    assert run("stat", store).out.splitlines()[0].split("\t")[-3:-1] == ["first_store_timestamp", "last_store_timestamp"]
+
+
 def test_people_see_a_heading_and_the_body(store: Path) -> None:
     shown = run_on_terminal("find", store, "--key", "k20")
     lines = uncolored(shown.out).splitlines()
-    assert lines[0] == "2023-11-14 22:13:20.020Z  T2/0 offset 6  tag tag2  keys k20 all"
+    assert lines[0] == "2023-11-14 22:13:20.020 UTC  T2/0 offset 6  tag tag2  keys k20 all"
     assert re.fullmatch(rf"    id U0020, at [\d,]+ of {re.escape(str(store))}", lines[1])
     assert lines[2] == "    body 20"
     assert re.fullmatch(r"1 message found; [\d,.]+ \w+ of the log were read", lines[3])

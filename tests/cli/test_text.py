@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.command_line import unsafe
 from support.effort import sampled
 
-from rmqstore.text import AUTO, BODIES, HEX, JSON, TEXT, as_json, body_line, body_lines, body_of, cell, plain, safe, time_text
+from rmqstore.text import AUTO, BODIES, HEX, JSON, TEXT, as_json, body_line, body_lines, body_of, cell, moment_of, plain, safe, time_text
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,11 @@ def test_times_name_their_zone() -> None:
     moment = datetime(2026, 1, 31, 12, 0, 0, 5000, UTC)
     assert time_text(moment, None) == "2026-01-31 12:00:00.005Z"
     assert time_text(moment, timezone(timedelta(hours=8))) == "2026-01-31 20:00:00.005+08:00"
+    assert [moment_of(moment, zone) for zone in (None, UTC, timezone(timedelta(hours=8)))] == [
+        "2026-01-31 12:00:00.005 UTC",
+        "2026-01-31 12:00:00.005 UTC",
+        "2026-01-31 20:00:00.005+08:00",
+    ]
     assert time_text(datetime.min.replace(tzinfo=UTC), timezone(-timedelta(hours=8))) == "0001-01-01 00:00:00.000Z"
 
 

@@ -10,8 +10,11 @@ from pyspark.sql import SparkSession
 from pysparks import streams
 from support.blocks import Places, Walk, blocks_of, kept, pages
 from support.object_store import bucket_of
+from support.shop import registry
 from support.walked import home, new_store
 
+_OWN = ("docs/bodies.md", "docs/s3.md")
+"""Pages that need a server, and so have tests of their own."""
 _FILTERS = pytest.mark.pyspark(4, 1)
 
 
@@ -43,7 +46,7 @@ def nothing_stays(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("nothing_stays")
-@pytest.mark.parametrize("page", [pytest.param(page, marks=marks(page)) for page in pages(with_spark=True) if page != "docs/s3.md"])
+@pytest.mark.parametrize("page", [pytest.param(page, marks=marks(page)) for page in pages(with_spark=True) if page not in _OWN])
 def test_every_block_is_executed_with_spark(page: str, spark: SparkSession, store: Path, tmp_path: Path) -> None:
     Walk(Places(home(page, store, tmp_path)), spark).go(kept(blocks_of(page)))
 
@@ -63,3 +66,14 @@ def test_every_block_about_object_storage_is_executed(spark: SparkSession, store
         assert [text for text in instead if not any(text in block.code for block in shown)] == []
         Walk(Places(here, instead), spark).go(shown)
         assert bucket.link.kinds["get"] > 0
+
+
+@pytest.mark.gate
+def test_every_block_about_bodies_is_executed(spark: SparkSession, store: Path, tmp_path: Path) -> None:
+    """With a server that answers as both registries do."""
+    pytest.importorskip("fastavro", reason="fastavro is not in this environment; the extra `test` has it")
+    with registry() as address:
+        instead = dict.fromkeys(("http://registry:8080", "http://registry:8081"), address)
+        shown = kept(blocks_of("docs/bodies.md"))
+        assert [text for text in instead if not any(text in block.code for block in shown)] == []
+        Walk(Places(home("docs/bodies.md", store, tmp_path), instead), spark).go(shown)

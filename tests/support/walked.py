@@ -11,6 +11,7 @@ import native_reader as nr
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from support.documented import ROOT, english_of, write_stores
+from support.shop import write_shop
 from support.store_damages import PAGE, patch
 from support.stores import files_of, log_of, message, on_disk
 from support.tiers import add_tier
@@ -55,6 +56,8 @@ def home(page: str, store: Path, folder: Path) -> Path:
     (here / "examples").symlink_to(ROOT / "examples")
     if page == "docs/spark.md":
         _store_of_json(here / "data")
+    if page == "docs/bodies.md":
+        write_shop(here / "data/shop")
     if page == "docs/verify.md":
         keys = nr.open(store).messages(columns=["keys"]).to_table()["keys"].to_pylist()
         (here / "orders.txt").write_text(f"{next(filter(None, keys))[0]}\n", encoding="utf-8")
