@@ -213,7 +213,7 @@ def _start(tables: Tables, settings: ReportSettings, end: int, damage: Damages) 
 
 
 def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedInLog:
-    topics = log.places.by("topic").table()
+    topics = log.topics.table()
     batches = () if topics is None else topics.to_batches(1000)
     rows = [row for batch in batches for row in batch.to_pylist() if deleted.has(row["topic"])]
     messages, size = (sum(row[each] for row in rows) for each in ("messages", "bytes"))
