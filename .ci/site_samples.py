@@ -6,6 +6,7 @@ The stores are those of the generator for tests. The samples are made with each 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,21 +29,21 @@ OF_REPORT = ("--now", NOW, "--disk-free", "200g", "--verify")
 HEADING = re.compile(r"^#(?=#* )", re.MULTILINE)
 TITLES = {"en": "A repair", "zh": "修复示例"}
 HEADS = {
-    "en": ("What the command prints", "The page in the new store: `repair.md`"),
-    "zh": ("命令输出", "新 store 中的页面：`repair.md`"),
+    "en": ("What the command prints", "The page in the new store: `repair.md`", "A text for the owner of a topic: `{name}`"),
+    "zh": ("命令输出", "新 store 中的页面：`repair.md`", "发给 topic 负责人的文本：`{name}`"),
 }
 
 
 def samples() -> Iterator[tuple[str, str]]:
     """The name of each page, from the root of the site, and its content: HTML or Markdown."""
     with TemporaryDirectory() as folder:
-        for name, spec in (("reported", REPORTED), ("damaged", REPAIRED)):
+        for name, spec in (("store", REPORTED), ("damaged", REPAIRED)):
             write_damaged(Path(folder, name), spec)
         for language in TITLES:
-            suffix = "" if language == "en" else f".{language}"
-            command(folder, "report", "reported", "-o", "page.html", "--lang", language, *OF_REPORT)
-            yield f"{FOLDER}/report{suffix}.html", shown(Path(folder, "page.html").read_text(encoding="utf-8"), folder)
-            yield f"{FOLDER}/repair{suffix}.md", repair(folder, language)
+            command(folder, "report", "store", "-o", "page.html", "--lang", language, *OF_REPORT)
+            found = [(name_of("report", language, "html"), Path(folder, "page.html").read_text(encoding="utf-8"))]
+            for name, text in (*found, *repair(folder, language)):
+                yield name, text.replace(folder, SHOWN)
 
 
 def write_damaged(store: Path, spec: StoreSpec) -> None:
@@ -55,13 +56,27 @@ def write_damaged(store: Path, spec: StoreSpec) -> None:
     third.unlink()
 
 
-def repair(folder: str, language: str) -> str:
-    """What the command prints, and the page that it leaves."""
-    printed = command(folder, "repair", "damaged", f"new-{language}", "--lang", language)
-    page = Path(folder, f"new-{language}", "repair.md").read_text(encoding="utf-8").replace(f"new-{language}", "new")
-    lines = f"$ rmqstore repair {SHOWN}/damaged {SHOWN}/new\n{printed.replace(f'new-{language}', 'new')}"
-    first, second = HEADS[language]
-    return shown(f"# {TITLES[language]}\n\n## {first}\n\n````console\n{lines}````\n\n## {second}\n\n{HEADING.sub('###', page)}", folder)
+def repair(folder: str, language: str) -> Iterator[tuple[str, str]]:
+    """What the command prints, the page that it leaves, and a text for the owner of a topic; what programs read, once."""
+    new = Path(folder, "new")
+    printed = command(folder, "repair", "damaged", "new", "--lang", language)
+    lines = f"$ rmqstore repair {SHOWN}/damaged {SHOWN}/new\n{printed}"
+    text = new / "lost" / "orders" / f"message.{language}.txt"
+    parts = (f"````console\n{lines}````", HEADING.sub("###", (new / "repair.md").read_text(encoding="utf-8")), fenced(text))
+    heads = (head.format(name=text.relative_to(new)) for head in HEADS[language])
+    sections = (f"## {head}\n\n{part}" for head, part in zip(heads, parts, strict=True))
+    yield name_of("repair", language, "md"), "\n\n".join((f"# {TITLES[language]}", *sections))
+    if language == "en":
+        yield f"{FOLDER}/repair.json", (new / "repair.json").read_text(encoding="utf-8")
+    shutil.rmtree(new)
+
+
+def fenced(text: Path) -> str:
+    return f"````text\n{text.read_text(encoding='utf-8').strip()}\n````"
+
+
+def name_of(sample: str, language: str, suffix: str) -> str:
+    return f"{FOLDER}/{sample}{'' if language == 'en' else f'.{language}'}.{suffix}"
 
 
 def command(folder: str, *arguments: str) -> str:
@@ -70,7 +85,3 @@ def command(folder: str, *arguments: str) -> str:
     if ended.returncode != 1:
         raise RuntimeError(f"rmqstore {' '.join(arguments)}: exit code {ended.returncode}\n{ended.stderr}")
     return f"{ended.stdout}{ended.stderr}"
-
-
-def shown(text: str, folder: str) -> str:
-    return text.replace(folder, SHOWN)
