@@ -8,14 +8,19 @@ from __future__ import annotations
 import json
 import logging
 import re
+import sys
 from collections.abc import Callable, Iterator
 from graphlib import TopologicalSorter
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads this file alone
+from site_samples import samples
 
 SHOWN = (
     "*.md",
@@ -29,6 +34,7 @@ SHOWN = (
     "kernel/*.md",
     "benchmarks/*.md",
 )
+LINK_HERE = re.compile(r"\]\((https://rmqstore\.github\.io/rmqstore-spark/docs/samples/[^)]*)\)")
 DIAGRAM = re.compile(r"^```mermaid\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
 BREAK_IN_CHINESE = re.compile(f"(?<={CHINESE})\n(?={CHINESE})")
@@ -46,7 +52,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     ours = [file_of(path.relative_to(root).as_posix(), root, config) for path in paths]
     style = File.generated(config, "assets/site.css", abs_src_path=str(root / ".ci/site.css"))
     of_the_theme = [file for file in files if file.src_dir != config.docs_dir]
-    return Files([*of_the_theme, *ours, style])
+    made = [File.generated(config, name, content=content) for name, content in samples()]
+    return Files([*of_the_theme, *ours, *made, style])
 
 
 def file_of(name: str, root: Path, config: MkDocsConfig) -> File:
@@ -55,7 +62,12 @@ def file_of(name: str, root: Path, config: MkDocsConfig) -> File:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Drawing a diagram takes a script of another host, so it is shown as text. A line break in Chinese would be shown as a space."""
+    """Drawing a diagram takes a script of another host, so it is shown as text. A line break in Chinese would be shown as a space.
+
+    A link to a sample is one to the public site, as the repository has no samples. Here it leads to this site's own.
+    """
+    pages = {f"{config.site_url}{file.url}": file.src_uri for file in files}
+    markdown = LINK_HERE.sub(lambda link: f"]({relpath(pages.get(link[1], link[1]), Path(page.file.src_uri).parent)})", markdown)
     markdown = DIAGRAM.sub(lambda block: f"```text\n{arrows(block[1])}```", markdown)
     return BREAK_IN_CHINESE.sub("", markdown)
 

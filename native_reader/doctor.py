@@ -282,7 +282,7 @@ class _Examination:
         wrong = list[Said]()
         older = OlderRecords()
         for queue, state in self._listed_queues():
-            older.add_queue(queue)
+            older.add(queue.topic, queue.type, queue.bounds)
             light, queues = light + (queue.type == LIGHT), queues + (queue.type != LIGHT)
             if queue.type != LIGHT:
                 topics.add(queue.topic)

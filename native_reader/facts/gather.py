@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
@@ -18,10 +18,11 @@ from native_reader.facts.table_facts import (
     Problem,
     Tables,
     attempt,
+    look_at_all_queues,
+    older_of,
     read_dead,
     read_findings,
     read_lag,
-    read_older,
     read_pending,
 )
 from native_reader.options import LENIENT, MessageOptions
@@ -39,6 +40,7 @@ from native_reader.sums import Tally
 from native_reader.tables.table import TableRequest, lost_of, missing_in
 from native_reader.verify.findings import FirstFindings
 from native_reader.verify.removed import RESERVED
+from native_reader.witness.entries import Sample
 
 _MICROSECOND = 1_000_000
 
@@ -201,19 +203,20 @@ def gather(files: StoreFiles, settings: ReportSettings) -> Facts:
         attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
         attempt(partial(read_dead, seen=log.seen), tables),
         attempt(read_findings, tables) if settings.verify else None,
-        attempt(read_older, tables),
-        attempt(partial(_start, settings=settings, end=request.ends[files.uri].offset, damage=log.damage), tables),
+        older_of(queues := attempt(look_at_all_queues, tables)),
+        attempt(partial(_start, settings=settings, end=request.ends[files.uri].offset, damage=log.damage, queues=queues), tables),
     )
 
 
-def _start(tables: Tables, settings: ReportSettings, end: int, damage: Damages) -> Start:
-    return answer_for(
-        tables.files, end, settings.reserved, settings.options.get("max_read_rate"), damage, now=settings.now // 1000, reads_log=False
-    )
+def _start(tables: Tables, settings: ReportSettings, end: int, damage: Damages, queues: Sequence[Sample] | Problem) -> Start | Problem:
+    if isinstance(queues, Problem):
+        return queues
+    given: dict[str, Any] = {"samples": queues, "now": settings.now // 1000, "reads_log": False}
+    return answer_for(tables.files, end, settings.reserved, settings.options.get("max_read_rate"), damage, **given)
 
 
 def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedInLog:
-    topics = log.places.by("topic").table()
+    topics = log.topics.table()
     batches = () if topics is None else topics.to_batches(1000)
     rows = [row for batch in batches for row in batch.to_pylist() if deleted.has(row["topic"])]
     messages, size = (sum(row[each] for row in rows) for each in ("messages", "bytes"))

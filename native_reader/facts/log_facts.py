@@ -96,6 +96,8 @@ _SUMS = ("bytes", "messages", "records")
 class LogFacts:
     """Sums over all messages. Bytes are those of whole records; the record of an inner batch counts once."""
 
+    topics: Tally = field(default_factory=lambda: Tally(("topic",), _SUMS, most=("largest", "last")))
+    """Apart from `places`: of many queues, these forget the small ones."""
     places: Tally = field(default_factory=lambda: Tally(("topic", "queue_id", "kind"), _SUMS, most=("largest",)))
     tags: Tally = field(default_factory=lambda: Tally(("topic", "tags"), _SUMS))
     hosts: Tally = field(default_factory=lambda: Tally(("born_host", "topic"), _SUMS, most=("largest",)))
@@ -126,6 +128,7 @@ class LogFacts:
         times = pc.if_else(is_plausible, stored, None)
         counted = {**measures(rows), "first": times, "last": times}
         table = pa.table({name: rows[name] for name in ("topic", "queue_id", "kind", "tags", "born_host", "segment")} | counted)
+        self.topics.add(table)
         self.places.add(table)
         self.tags.add(table)
         self.hosts.add(_by_address(self.hosts.grouped(table)))

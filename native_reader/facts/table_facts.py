@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -18,12 +18,15 @@ from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.plan.ways import NOT_SEEN, Places
 from native_reader.scan.progress import Watch
+from native_reader.sides.bounds import type_of
 from native_reader.storage.store import StoreFiles
 from native_reader.sums import Tally
 from native_reader.tables import TABLES
 from native_reader.tables.account import with_account
-from native_reader.tables.queues import OlderRecords
+from native_reader.tables.queues import OlderRecords, warn_of_rocksdb
 from native_reader.verify.findings import FirstFindings
+from native_reader.witness.entries import Sample
+from native_reader.witness.look import look_at_queues
 
 _MOST_FINDINGS = 100
 _TEXT = pa.string()
@@ -91,12 +94,19 @@ def read_lag(tables: Tables) -> LagOfGroups:
     return lag
 
 
-def read_older(tables: Tables) -> dict[str, int]:
+def look_at_all_queues(tables: Tables) -> list[Sample]:
+    """A few entries of each queue. What else is said of queues is made of it: to open 200,000 takes longer than all other looks."""
+    warn_of_rocksdb((tables.files,))
+    return look_at_queues(tables.files, tables.progress)
+
+
+def older_of(samples: Sequence[Sample] | Problem) -> dict[str, int] | Problem:
     """By topic, the most first: how many records queues name from before the log."""
+    if isinstance(samples, Problem):
+        return samples
     older = OlderRecords()
-    for batch in tables.batches("queues", "topic", "type", "expired"):
-        for row in batch.to_pylist():  # one for each queue
-            older.add(row)
+    for sample in samples:
+        older.add(sample.queue.topic, type_of(sample.queue), sample.bounds)
     return older.by_topic()
 
 

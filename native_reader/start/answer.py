@@ -126,6 +126,7 @@ def answer_for(
     checksums: bool = False,
     now: int | None = None,
     witnesses: Witnesses | None = None,
+    samples: Sequence[Sample] | None = None,
     reads_log: bool = True,
     version: str | None = None,
     counts: bool = False,
@@ -133,13 +134,14 @@ def answer_for(
     """The answer as each command gives it: for all versions that the store can be of, or for the one that is asked for.
 
     `reserved_hours`: see `reserved_of`. `max_read_rate`: as the option. `now`: by default the current time. `witnesses`: of the store, if
-    they are known. `reads_log`: whether a small log is read whole for them. `version`: of the broker. The others: see `may_start`.
+    they are known. `samples`: of its queues, if they were looked at before. `reads_log`: whether a small log is read whole for them.
+    `version`: of the broker. The others: see `may_start`.
     """
     lines = lines_since(oldest_version(files)[0] or "0") if version is None else (line_of(version),)
     rate = MessageOptions(max_read_rate=max_read_rate).projection().max_read_rate
     moment = time_ns() // 1_000_000 if now is None else now
     if witnesses is None:
-        witnesses = look_at(files, end, reserved_hours, rate, reads_log=reads_log)
+        witnesses = look_at(files, end, reserved_hours, rate, samples, reads_log=reads_log)
     settings: dict[str, Any] = {"checksums": checksums, "now": moment, "reserved_hours": reserved_hours, "max_read_rate": rate}
     return may_start(files, lines, end, damage, witnesses=witnesses, counts=counts, **settings)
 

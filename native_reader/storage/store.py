@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import re
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from native_reader.errors import StoreDamaged, UnreadableError, option_name
@@ -133,6 +133,16 @@ class StoreFiles:
         """The last segment that begins at or before that offset, though it may end before; None if none begins there."""
         after = bisect_right(self.segments, offset, key=lambda segment: segment.base)
         return self.segments[after - 1] if after else None
+
+    def segment_finder(self) -> Callable[[int], Segment | None]:
+        """`segment_at` for many offsets."""
+        segments, bases = self.segments, [segment.base for segment in self.segments]
+
+        def find(offset: int) -> Segment | None:
+            after = bisect_right(bases, offset)
+            return segments[after - 1] if after else None
+
+        return find
 
 
 def past_failures(store: StoreFiles) -> StoreFiles:

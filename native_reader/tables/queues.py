@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -227,15 +227,10 @@ class OlderRecords:
     def __init__(self) -> None:
         self._by_topic = Counter[str]()
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row of the table."""
-        if row["type"] != LIGHT and row["expired"]:
-            self._by_topic[row["topic"]] += row["expired"]
-
-    def add_queue(self, queue: FoundQueue) -> None:
-        """Add a queue."""
-        if queue.type != LIGHT and queue.bounds is not None and queue.bounds.expired:
-            self._by_topic[queue.topic] += queue.bounds.expired
+    def add(self, topic: str, kind: str, bounds: Bounds | None) -> None:
+        """Add a queue of that type, if its bounds are known."""
+        if bounds is not None and bounds.expired and kind != LIGHT:
+            self._by_topic[topic] += bounds.expired
 
     def by_topic(self) -> dict[str, int]:
         """How many there are of each topic, the most first."""

@@ -20,12 +20,14 @@ from native_reader.layout.queue_entry import is_light, java_hash, read_entry, re
 from native_reader.layout.record import INNER_BATCH
 from native_reader.sides.bounds import Bounds, bounds_in
 from native_reader.sides.queues import IF_DELETED, Queue, QueueReader
-from native_reader.storage.protocol import DirEntry, storage_of
+from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.store import REFUSED, Segment, StoreFiles, is_refused
 from native_reader.witness.segments import record_at
 
 _AT_ONCE = 4 << 10
 """A record up to this size is read at once."""
+_IN_MEMORY = 1000
+"""So many records are in memory at a time."""
 _PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
 
 
@@ -125,39 +127,45 @@ class Lookup:
     def __init__(self, store: StoreFiles, end: int) -> None:
         self._store, self._end = store, end
         self._batched = Topics(store.config).of_batches()
+        self._segment_at = store.segment_finder()
         self.bytes_read = 0
-        self.records: dict[Entry, Record | None] = {}
+        self.others: dict[Entry, Record] = {}
+        """The record of another queue, of another queue offset or of another size, by the entry that leads to it."""
 
     def seen(self, entries: Iterable[Entry]) -> dict[Entry, Seen]:
         """What is at the place of each entry. Those of the log's expired part, and of files that cannot be read, are left out."""
-        store, found = self._store, dict[Entry, Seen]()
-        ordered = sorted((each for each in entries if each.offset >= store.begins), key=attrgetter("offset"))
+        begins, found = self._store.begins, dict[Entry, Seen]()
+        ordered = sorted((each for each in entries if each.offset >= begins), key=attrgetter("offset"))
         for base, group in groupby(ordered, self._base_of):
             if base is None:
                 found.update(dict.fromkeys(group, Seen.OUTSIDE))
-            elif (segment := store.segment_at(base)) is not None and not segment.is_packed:
+            elif (segment := self._segment_at(base)) is not None and not segment.is_packed:
                 found.update(self._in(segment, list(group)))
         return found
 
     def _base_of(self, entry: Entry) -> int | None:
-        segment = self._store.segment_at(entry.offset)
+        segment = self._segment_at(entry.offset)
         is_inside = segment is not None and entry.offset + entry.size <= segment.end and entry.offset < self._end
         return segment.base if segment is not None and is_inside else None
 
     def _in(self, segment: Segment, entries: Sequence[Entry]) -> dict[Entry, Seen]:
         try:
             with storage_of(segment.uri).open(segment.uri) as file:
-                ranges = [(each.offset - segment.base, min(each.size, _AT_ONCE)) for each in entries]
-                contents = file.read_ranges(ranges)
-                self.bytes_read += sum(map(len, contents))
-                found = {}
-                for entry, content in zip(entries, contents, strict=True):
-                    record = record_in(content) or record_at(file, entry.offset - segment.base)  # also if the entry has a wrong size
-                    self.records[entry] = record
-                    found[entry] = _seen(entry, record, is_batched=entry.topic in self._batched)
+                found: dict[Entry, Seen] = {}
+                for first in range(0, len(entries), _IN_MEMORY):
+                    self._look(file, segment.base, entries[first : first + _IN_MEMORY], found)
                 return found
         except OSError:  # the look at the segment says so
             return {}
+
+    def _look(self, file: StoredFile, base: int, entries: Sequence[Entry], found: dict[Entry, Seen]) -> None:
+        contents = file.read_ranges([(each.offset - base, min(each.size, _AT_ONCE)) for each in entries])
+        self.bytes_read += sum(map(len, contents))
+        for entry, content in zip(entries, contents, strict=True):
+            record = record_in(content) or record_at(file, entry.offset - base)  # also if the entry has a wrong size
+            found[entry] = seen = _seen(entry, record, is_batched=entry.topic in self._batched)
+            if seen is Seen.OTHER and record is not None:
+                self.others[entry] = record
 
 
 def _seen(entry: Entry, record: Record | None, *, is_batched: bool) -> Seen:

@@ -49,8 +49,8 @@ class Files:
     """Judges the segments and queue files of one store."""
 
     def __init__(self, store: StoreFiles, end: int, looks: Sequence[SegmentLook], samples: Sequence[Sample]) -> None:
-        self._store, self._end, self._looks, self._samples = store, end, looks, samples
-        self._lookup = Lookup(store, end)
+        self._end, self._looks, self._samples = end, looks, samples
+        self._lookup, self._segment_at = Lookup(store, end), store.segment_finder()
         self._queues = {(each.queue.topic, each.queue.queue_id): each.queue for each in samples if not each.queue.batch}
         self.seen = self._lookup.seen(entry for sample in samples for entry in sample.entries)
         self._own = entries_of_records(self._records(), self._queues)
@@ -89,7 +89,7 @@ class Files:
         for entry, seen in self.seen.items():
             self._count(found, entry, seen)
         for record, own in self._own.items():
-            segment = self._store.segment_at(record.physical_offset)
+            segment = self._segment_at(record.physical_offset)
             if segment is not None and own is not None and (own.offset, own.size) == (record.physical_offset, record.size):
                 found[segment.base].agree += 1
         unknown = [look.segment for look in self._looks if not (found[look.segment.base].agree or found[look.segment.base].against)]
@@ -98,7 +98,7 @@ class Files:
         return found
 
     def _count(self, found: Mapping[int, Evidence], entry: Entry, seen: Seen) -> None:
-        segment = self._store.segment_at(entry.offset)
+        segment = self._segment_at(entry.offset)
         if segment is None or seen is Seen.OUTSIDE:
             return
         evidence = found[segment.base]
@@ -166,9 +166,12 @@ class Files:
     def _wrong_queue_files(self) -> Iterator[Contradiction]:
         if self.queues_are_foreign:
             return
+        odd = {entry.file for entry, seen in self.seen.items() if seen is not Seen.AGREES}  # most stores have none
         by_file: dict[str, list[tuple[Entry, Seen]]] = {}
-        for entry, seen in self.seen.items():
-            segment = self._store.segment_at(entry.offset)
+        for entry, seen in self.seen.items() if odd else ():
+            if entry.file not in odd:
+                continue
+            segment = self._segment_at(entry.offset)
             if segment is not None and segment.base not in self.foreign and segment.base not in self.misnamed:
                 by_file.setdefault(entry.file, []).append((entry, seen))
         for file, found in by_file.items():
@@ -182,8 +185,7 @@ class Files:
         others = [entry for entry, seen in wrong if seen is Seen.OTHER]
         if not others:
             return contradiction(NO_RECORD, "no record", file=file, number=wrong[0][0].number, offset=wrong[0][0].offset)
-        entry, record = others[0], self._lookup.records[others[0]]
-        assert record is not None
+        entry, record = others[0], self._lookup.others[others[0]]
         topic, queue = record.queue
         kind = "foreign queue file" if len(wrong) == len(found) else "wrong entries"
         place = {"number": entry.number, "offset": entry.offset}

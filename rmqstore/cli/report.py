@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 HELP = """Write a page about one store or several: what fills the disk, the log over time, sizes, queue skew, lag, pending messages, damage.
 
-The page is one HTML file without scripts, and loads nothing from a network. It holds names of topics, tags, groups and hosts, but
-no bodies, keys or other properties. The exit code is 1 if the store has damage, or if --verify found errors or warnings.
+The page is one HTML file that loads nothing from a network. It holds names of topics, tags, groups and hosts, but no bodies, keys or
+other properties. The exit code is 1 if the store has damage, or if --verify found errors or warnings.
 
 Several stores are one page: a table of all brokers, then each of them. --to prometheus writes the numbers as metrics, for the textfile
 collector of node-exporter.
@@ -143,7 +143,7 @@ def _what_fills(facts: Facts) -> Said:
     from rmqstore.report.markup import shortened
 
     stored, whole = said_of_usage(facts.usage, facts.settings.disk), facts.log.segments.totals()["bytes"]
-    rows = facts.log.places.by("topic").top(_LARGEST).rows
+    rows = facts.log.topics.top(_LARGEST).rows
     shares = [(shortened(str(row["topic"])), share_of(int(str(row["bytes"])), whole)) for row in rows]
     largest = [say("large topic" if at else "largest topic", topic=topic, share=share) for at, (topic, share) in enumerate(shares)]
     return say("largest topics", stored=stored, topics=joined("clauses", largest)) if largest else stored

@@ -9,6 +9,7 @@ from native_reader.sentences import Said
 from rmqstore.disk import has_rest, used_percent
 from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
 from rmqstore.report.markup import Markup, element, filled, joined
+from rmqstore.report.topics_part import all_topics, largest_topics, topic_name
 from rmqstore.report.words import Words
 
 _PARTS = ("record", "blank", "damage", "unwritten", "stale", "unread")
@@ -58,9 +59,10 @@ def disk(facts: Facts, words: Words) -> Markup:
     whole = log.segments.totals()["bytes"]
 
     shown: dict[str, Callable[[object], Markup]] = {
-        "topic": lambda topic: _topic(facts, words, topic),
+        "topic": lambda topic: topic_name(words, topic, deleted),
         "kind": lambda kind: name(words, kind and Said(f"kind {kind}").text(words.language)),
     }
+    deleted = facts.deleted.names
 
     def ranked(tally: Tally, titles: tuple[str, ...], columns: tuple[str, ...], missing: str = "no_name") -> Markup:
         def cells(row: Row) -> list[Markup]:
@@ -68,6 +70,10 @@ def disk(facts: Facts, words: Words) -> Markup:
 
         return ranking(words, tally.top(TOP), whole, titles, cells)
 
+    if words.within:  # the page has one table of all topics, of all brokers
+        topics = largest_topics(words, log.topics, whole, deleted)
+    else:
+        topics = all_topics(words, log.topics, whole, facts.settings.zone_name, deleted)
     sizes = {part: sum(int(getattr(account, f"{part}_bytes")) for account in log.accounts) for part in _PARTS}
     columns = ((words.say("part"), TEXT), (words.say("size"), NUMBER), (words.say("share"), SHARE))
     labels = {part: words.say("part_records" if part == "record" else f"part_{part}") for part in _PARTS}
@@ -81,7 +87,7 @@ def disk(facts: Facts, words: Words) -> Markup:
         part(words, "by_place", table(columns, places)),
         part(words, "what_frees", *_frees(facts, words)),
         note(words.say("disk_note")),
-        part(words, "by_topic", ranked(log.places.by("topic"), ("topic",), ("topic",))),
+        part(words, "by_topic", topics),
         part(words, "by_kind", ranked(log.places.by("kind"), ("kind",), ("kind",))),
         part(words, "by_tag", ranked(log.tags, ("tag", "topic"), ("tags", "topic"), "no_tag")),
         part(words, "by_host", _hosts(log, words, whole)),
@@ -112,12 +118,6 @@ def _expired(facts: Facts, expiry: Expiry, words: Words) -> str:
     for sentence in (*following, words.say("expired_by")):
         text = words.say("two_sentences", first=text, second=sentence)
     return text
-
-
-def _topic(facts: Facts, words: Words, topic: object) -> Markup:
-    """A topic, with a mark if it was deleted."""
-    mark = element("span", words.say("deleted"), class_="mark") if topic in facts.deleted.names else None
-    return joined(name(words, topic), None if mark is None else " ", mark)
 
 
 def _hosts(log: LogFacts, words: Words, whole: int) -> Markup:

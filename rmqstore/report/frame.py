@@ -11,18 +11,20 @@ from collections.abc import Iterable, Mapping
 
 from rmqstore.report.markup import Markup, element
 
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _LANGUAGES = {"en": "en", "zh": "zh-CN"}
 
 
-def framed(title: str, language: str, body: Markup) -> str:
-    """The whole page."""
+def framed(title: str, language: str, body: Markup, scripts: str | None = None) -> str:
+    """The whole page. `scripts`: which ones may run, as a Content-Security-Policy names them; without it, none."""
+    allowed = "" if scripts is None else f"; script-src {scripts}"
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
-        # If a name were ever not escaped, a browser would still run and load nothing.
-        element("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
+        # If a name were ever not escaped, a browser would still load nothing, and run nothing else.
+        element("meta", http_equiv="Content-Security-Policy", content=f"{_POLICY}{allowed}"),
         element("title", title),
         element("style", style_sheet()),
     )
@@ -109,6 +111,21 @@ svg.bar { fill: none; }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; font-size: .9rem; list-style: none; padding: 0; margin: .5rem 0; }
 .legend li { display: flex; align-items: center; gap: .4rem; }
 .legend svg { width: .9rem; height: .9rem; border: 1px solid var(--quiet); }
+[hidden] { display: none; }
+.controls { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; max-width: none; }
+.controls label { display: flex; flex: 1 1 16rem; align-items: baseline; gap: .5rem; }
+.controls span { display: flex; gap: .25rem; }
+.controls input, .controls button {
+  font: inherit; color: var(--ink); background: var(--fill); border: 1px solid var(--line); padding: .15rem .6rem; min-width: 0;
+}
+.controls input { flex: 1; max-width: 24rem; }
+.controls button, th button { cursor: pointer; }
+th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; text-align: inherit; }
+[aria-sort="ascending"] button::after { content: " ▲"; }
+[aria-sort="descending"] button::after { content: " ▼"; }
+.listing [role="status"] + .wide table { table-layout: fixed; min-width: 48rem; }
+.listing [role="status"] + .wide th:first-child { width: 36%; }
+.listing [role="status"] + .wide bdi { max-width: 100%; }
 pre { overflow-x: auto; padding: .6rem .9rem; background: var(--fill); }
 code { font: .9em/1.5 ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
 pre code { display: block; overflow-wrap: normal; }
@@ -133,7 +150,7 @@ summary { cursor: pointer; color: var(--data); }
   .wide { overflow: visible; background: none; }
   pre { white-space: pre-wrap; }
   svg { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
-  details { display: none; }
+  details, .controls { display: none; }
 }
 """
 

@@ -69,7 +69,7 @@ def sizes(facts: Facts, words: Words) -> Markup:
         words,
         "sizes",
         part(words, "by_size", table(columns, rows)),
-        part(words, "by_topic", _largest(log.places.by("topic"), words, ("topic",))),
+        part(words, "by_topic", _largest(log.topics, words, ("topic",))),
         part(words, "largest_by_host", _largest(log.hosts, words, ("born_host", "topic"))),
     )
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from rmqstore.text import safe
 
-_VOID = frozenset(("meta", "path", "line"))
+_VOID = frozenset(("meta", "path", "line", "input"))
 _MOST = 255
 
 
 class Markup(str):
-    """Text that is HTML already. Only this module and the style sheet make it."""
+    """Text that is HTML already. Only this module, the style sheet and the table of all rows make it."""
 
     __slots__ = ()
 

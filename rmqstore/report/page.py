@@ -1,4 +1,7 @@
-"""The page about one store or several brokers: all in one HTML file, without scripts and without anything from a network."""
+"""The page about one store or several brokers: all in one HTML file, without anything from a network.
+
+Its one script is for the table of all topics. A page whose plain tables have all topics has none.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ from native_reader.export.manifest import version
 from native_reader.facts import RESERVED, Facts, FirstFindings, LagOfGroups, Problem, Tally
 from native_reader.start import BETTER_NOT, BUT, NO, UNKNOWN, YES
 from native_reader.text import number_of
-from rmqstore.report.blocks import NUMBER, TEXT, TOP, name, note, pairs, part, ranking, section, stacked, table, times_in
+from rmqstore.report.blocks import NUMBER, TEXT, name, note, pairs, part, section, stacked, table, times_in
 from rmqstore.report.damage_section import damage, damage_sentence, findings_sentence, start
 from rmqstore.report.disk_section import deleted_topics, disk, on_disk
 from rmqstore.report.frame import contents, framed
+from rmqstore.report.listing import allowed_script, script
 from rmqstore.report.log_sections import over_time, sizes, skew
 from rmqstore.report.markup import Markup, element, filled, name_of, shortened
 from rmqstore.report.side_sections import dead, groups_behind, lag, pending
+from rmqstore.report.topics_part import all_topics, has_more
 from rmqstore.report.words import Words
 
 SECTIONS = {
@@ -36,13 +41,19 @@ def page_of(facts: Facts, language: str, title: str | None = None) -> str:
     words = Words(language, facts.settings.zone)
     title = title or words.say("title", name=name_and_host(facts))
     sections = [make(facts, words) for make in SECTIONS.values()]
-    body = element(
-        "body",
+    body = (
         element("header", element("h1", title), *(make(facts, words) for make in HEADER)),
         contents(words.say("contents"), ((key, words.say(key)) for key in (*SECTIONS, "made"))),
         element("main", *sections, made([facts], words)),
     )
-    return framed(title, language, body)
+    return _framed(title, words, body, has_more(facts.log.topics))
+
+
+def _framed(title: str, words: Words, body: Sequence[Markup], has_script: bool) -> str:
+    """The page; with the script only if it has a table of all topics."""
+    if not has_script:
+        return framed(title, words.language, element("body", *body))
+    return framed(title, words.language, element("body", *body, script()), allowed_script())
 
 
 def name_and_host(facts: Facts) -> str:
@@ -63,7 +74,7 @@ def _summary(facts: Facts, words: Words) -> Markup:
         common["damage"] = words.say("two_sentences", first=common["damage"], second=findings_sentence(facts.findings, words))
     if not log.messages:
         return element("p", words.say("summary_empty", **common), class_="lead")
-    topics = log.places.by("topic")
+    topics = log.topics
     count = topics.top(0).groups
     text = words.say(
         "summary",
@@ -127,8 +138,7 @@ def page_of_brokers(brokers: Mapping[str, Facts], language: str, title: str | No
     title = title or words.say("title_brokers", count=len(brokers))
     links = [(f"b{number}", broker) for number, broker in enumerate(brokers, 1)]
     listed = [("brokers", words.say("brokers")), *((link, shortened(broker)) for link, broker in links), ("made", words.say("made"))]
-    body = element(
-        "body",
+    body = (
         element("header", element("h1", title)),
         contents(words.say("contents"), listed),
         element(
@@ -138,7 +148,7 @@ def page_of_brokers(brokers: Mapping[str, Facts], language: str, title: str | No
             made(all_facts, words),
         ),
     )
-    return framed(title, language, body)
+    return _framed(title, words, body, has_more(_topics(all_facts)))
 
 
 def _broker(link: str, broker: str, facts: Facts, words: Words) -> Markup:
@@ -167,7 +177,7 @@ def _together(brokers: Mapping[str, Facts], words: Words) -> Markup:
         part(
             words,
             "topics_of_all",
-            ranking(words, topics.top(TOP), topics.totals()["bytes"], ("topic",), lambda row: [name(words, row["topic"])]),
+            all_topics(words, topics, topics.totals()["bytes"], all_facts[0].settings.zone_name),
             note(words.say("disk_note")),
         ),
     )
@@ -190,9 +200,9 @@ def _row(broker: str, facts: Facts, words: Words) -> list[str]:
 
 def _topics(all_facts: Sequence[Facts]) -> Tally:
     """The sums by topic over all brokers."""
-    found = Tally(("topic",), ("bytes", "messages", "records"))
+    found = Tally(("topic",), ("bytes", "messages", "records"), most=("largest", "last"))
     for facts in all_facts:
-        if (topics := facts.log.places.by("topic").table()) is not None:
+        if (topics := facts.log.topics.table()) is not None:
             found.add(topics)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from native_reader.facts import DAY, HOUR
 from native_reader.layout.times import EPOCH
@@ -13,6 +13,7 @@ from rmqstore.report.texts import TEXTS
 from rmqstore.text import LANGUAGES
 
 _MINUTE = 60_000_000
+_MINUTES = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,17 @@ class Words:
 
     def time(self, microseconds: int | None) -> str:
         """A time to the minute; a dash for none."""
-        if microseconds is None:
-            return "–"
+        return "–" if microseconds is None else self._there(microseconds).isoformat(" ", "minutes")[:16]
+
+    def minutes_there(self, microseconds: int | None) -> int | None:
+        """The minutes since 1970 that a clock shows in the zone."""
+        return None if microseconds is None else (self._there(microseconds).replace(tzinfo=UTC) - EPOCH) // _MINUTES
+
+    def _there(self, microseconds: int) -> datetime:
         moment = EPOCH + timedelta(microseconds=microseconds)
         with suppress(OverflowError):  # in the first or last hours of all years: shown in UTC
             moment = moment.astimezone(self.zone)
-        return moment.isoformat(" ", "minutes")[:16]
+        return moment
 
     def duration(self, microseconds: int) -> str:
         """Whole days, hours or minutes."""

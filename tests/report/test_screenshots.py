@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import pytest
+from support.browser import ALWAYS, PROGRAMS, program
 from support.command_line import run
 from support.effort import mostly_long
 
@@ -25,10 +25,9 @@ from rmqstore.text import LANGUAGES
 
 WIDTHS = (400, 900, 1600)
 SCHEMES = {"light": (), "dark": ("--force-dark-mode",)}
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _HEIGHT = 12_000
 _NOW = 1_768_000_000_000_000
-# The width of the content, measured from outside: the page itself has no scripts.
+# The width of the content, measured from outside: no page has a script for it.
 _FRAME = """<!DOCTYPE html><meta charset="utf-8"><iframe src="{page}" width="{width}" height="800"></iframe><script>
 const frame = document.querySelector("iframe");
 frame.onload = () => {{ document.title = "content " + frame.contentDocument.documentElement.scrollWidth; }};
@@ -42,15 +41,13 @@ pytestmark = [pytest.mark.gate, pytest.mark.xdist_group("screenshots")]  # in on
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
     """Runs Chromium with these arguments; returns its standard output. Fails if a page writes to the console."""
-    program = next((found for name in _NAMES if (found := shutil.which(name))), None)
-    if program is None:
-        pytest.skip(f"no headless browser: none of {', '.join(_NAMES)} is installed")
+    if (found := program()) is None:
+        pytest.skip(f"no headless browser: none of {', '.join(PROGRAMS)} is installed")
     profile = tmp_path_factory.mktemp("profile")
 
     def run(*arguments: str) -> str:
-        always = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--allow-file-access-from-files")
         logging = ("--enable-logging=stderr", f"--user-data-dir={profile}", "--virtual-time-budget=5000")
-        ended = subprocess.run([program, *always, *logging, *arguments], check=True, capture_output=True, text=True, timeout=120)
+        ended = subprocess.run([found, *ALWAYS, *logging, *arguments], check=True, capture_output=True, text=True, timeout=120)
         assert not re.findall(r".*:CONSOLE.*", ended.stderr)
         return ended.stdout
 
