@@ -22,6 +22,7 @@ from native_reader.export.run import WantedExport, export
 from native_reader.export.target import Target, save_text, text_of_file
 from native_reader.options import MessageOptions, refuse_in_streams
 from native_reader.scan.progress import Watch
+from native_reader.sentences import say
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.stream import EARLIEST, BatchLimit, Offset, Stream, start_of
@@ -168,10 +169,7 @@ class _Runs:
                     if following == state.done:
                         return None
                     if empty := next((uri for uri, batch in following.items() if _is_emptied(state.done.get(uri), batch)), None):
-                        raise DataLoss(
-                            f"{empty}: the log is empty, and the runs before came to offset {state.done[empty].end.offset:,}. "
-                            "Is its disk there? To export a new log, use a new state and a new folder"
-                        )
+                        raise DataLoss(say("log emptied", store=empty, offset=state.done[empty].end.offset))
                     state = replace(state, begun=following, runs=state.runs + 1)
                     self._save(state)
                 exported = self._written(state, jobs, progress)

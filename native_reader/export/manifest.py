@@ -19,7 +19,7 @@ from native_reader.plan.tier_log import TierLog
 from native_reader.plan.ways import ALONE, AUTO, SCAN, SUMMARY, TRUST, ByQueues, BySummary, Scanned, Way
 from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import SegmentReport
-from native_reader.sentences import Said
+from native_reader.sentences import Said, say
 from native_reader.storage.store import Segment, StoreFiles
 
 NAME = "_export.json"
@@ -127,7 +127,7 @@ def saved(target: Target) -> Manifest | None:
                 [_missing(each) for each in known["missing"]],
             )
     except (ValueError, TypeError, LookupError) as error:
-        raise ExportError(f"{target.path}/{NAME} is damaged, or not the file of an export. Export to another folder") from error
+        raise ExportError(say("manifest damaged", path=target.path, name=NAME)) from error
     raise OptionError(f"{target.path} holds an export of another version of this package. Export to another folder")
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from native_reader.columns.projection import Projection
-from native_reader.errors import ExportError, OptionError, StoreError, did_you_mean, reason_of, shown
+from native_reader.errors import ExportError, OptionError, StoreError, did_you_mean, shown
 from native_reader.export.account import (
     SUMMARY,
     Exported,
@@ -40,6 +40,7 @@ from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import Report
 from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.scan.read import Reading, Shared, tell_again
+from native_reader.sentences import say, told
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 
@@ -87,7 +88,7 @@ def export(
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise ExportError(f"{target.path}: could not write: {reason_of(error)}. Start the same export again to continue it") from error
+        raise ExportError(say("export not written", path=target.path, why=told(error))) from error
 
 
 def _shape(wanted: WantedExport, to: str, partition_by: str | Sequence[str], compression: str | None, text_bodies: bool) -> FileShape:
@@ -166,7 +167,7 @@ class _Export:
             for file in record.files:
                 if self._target.content(file.name) != Content(file.bytes, file.checksum):
                     place = f"{self._target.path}/{file.name}"
-                    raise ExportError(f"{place} was changed or deleted after it was written. Export to another folder")
+                    raise ExportError(say("export changed", place=place))
             temporaries -= {file.temporary for file in record.files}
             records[task] = record
         for temporary in temporaries:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from native_reader.account.account import Account
 from native_reader.account.states import STATES
-from native_reader.errors import ExportError, OptionError, StoreError, reason_of
+from native_reader.errors import ExportError, OptionError, StoreError
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.export.writers import folder_name
@@ -39,7 +39,7 @@ from native_reader.lost.rows import COLUMNS, TopicLoss, csv_lines, json_lines, t
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
-from native_reader.sentences import LANGUAGES
+from native_reader.sentences import LANGUAGES, say, told
 from native_reader.storage.local import LocalPath, local_path
 from native_reader.storage.store import StoreFiles, past_failures
 from native_reader.tables import TABLES
@@ -123,7 +123,7 @@ def write_lost(
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise ExportError(f"{folder.path}: could not write: {reason_of(error)}. Choose another folder") from error
+        raise ExportError(say("lost not written", path=folder.path, why=told(error))) from error
 
 
 @dataclass(frozen=True, slots=True)

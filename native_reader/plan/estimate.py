@@ -239,4 +239,4 @@ def _sampled(queue: Queue, predicate: Predicate, facts: Facts) -> _Sample | None
 def _why_none(store: StoreFiles) -> str:
     """Why there are no readable queues."""
     why = next((why for database in store.databases if (why := why_unreadable(database)) is not None), None)
-    return "there are no consume queues" if why is None else f"the consume queues cannot be read: {why}"
+    return "there are no consume queues" if why is None else f"the consume queues cannot be read: {why.text()}"

@@ -25,6 +25,7 @@ from native_reader.plan.times import Times
 from native_reader.plan.ways import ALONE, AUTO, SCAN, SCANNED, SEEN, SUMMARY, ByQueues, BySummary, Places, SeenBefore, Way
 from native_reader.predicate.outcomes import Facts, Within, borders_of, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Column, Compare, Or, Predicate, all_of
+from native_reader.sentences import Said, say
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tuning import TUNING
 
@@ -374,9 +375,8 @@ def _check_number(splits: int, most: int) -> None:
 
 def _loss(gaps: Sequence[Missing]) -> DataLoss:
     first = gaps[0]
-    why = first.how_to_get_back or "a segment is missing or truncated"
-    more = f" {len(gaps) - 1} more ranges are missing." if len(gaps) > 1 else ""
+    why = first.back or Said("no segment there")
+    more = say("and more gaps", ranges=len(gaps) - 1) if len(gaps) > 1 else Said("nothing")
     return DataLoss(
-        f"{first.store}: offsets {first.start:,} to {first.stop:,} ({first.stop - first.start:,} bytes) are in no file: {why}.{more} "
-        f"Set {option_name('fail_on_data_loss', False)} to read the rest"
+        say("gap in log", store=first.store, start=first.start, stop=first.stop, bytes=first.stop - first.start, why=why, more=more)
     )

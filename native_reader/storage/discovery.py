@@ -15,7 +15,8 @@ from functools import cache
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from native_reader.errors import OptionError, PathError, StoreError, option_name
+from native_reader.errors import OptionError, PathError, StoreError, option_name, warn
+from native_reader.sentences import say
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.misses import MOST_NAMED, further_below, no_log_directory, no_store, of_compacted_topic
 from native_reader.storage.packed import SCHEME as PACKED
@@ -330,15 +331,14 @@ def _unpacked(uri: str, usual: int) -> int:
 @cache
 def _log_packed(uri: str, count: int) -> None:
     """Once in a process."""
-    are = "1 packed segment is unpacked while it is" if count == 1 else f"{count:,} packed segments are unpacked while they are"
-    _log.warning("%s: %s read, which is slow. Unpacked copies are read much faster", uri, are)
+    warn(_log, say("packed read", uri=uri, segments=count))
 
 
 @cache
 def _log_deeper(uri: str, deeper: tuple[str, ...]) -> None:
     """Once in a process."""
     names = names_of(list(deeper), MOST_NAMED)
-    _log.warning("%s: stores deeper in it are not read: %s. Name each store that you want, or use a pattern", uri, names)
+    warn(_log, say("stores deeper", uri=uri, names=names))
 
 
 def _leading(strays: Iterable[str], first: Segment) -> int | None:

@@ -24,6 +24,7 @@ from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
 from native_reader.plan.unknown_names import doubts_of
 from native_reader.predicate.tree import Predicate
+from native_reader.sentences import say
 from native_reader.storage.store import StoreFiles
 from native_reader.stream.begin import Start, can_resume, expiry_text, resume, rewrite_text
 from native_reader.stream.offset import Batch, Offset
@@ -103,7 +104,7 @@ class Stream:
     def _store(self, uri: str) -> StoreFiles:
         store = self._logs.stores.get(uri)
         if store is None:
-            raise DataLoss(f"{uri}: the store was removed while it was read. Restore it, and restart the query")
+            raise DataLoss(say("store removed", uri=uri))
         return store
 
     def _current_ends(self) -> Boundaries:
@@ -242,10 +243,7 @@ class Stream:
     def _report_loss(self, text: str) -> None:
         """Report messages that the stream should have read but cannot."""
         if self._planning.fail_on_data_loss:
-            raise DataLoss(
-                f"{text}. To continue with the remaining data, set {option_name('fail_on_data_loss', False)}; "
-                f"to start over, {self._start_over}"
-            )
+            raise DataLoss(say("stream lost", text=text, start_over=self._start_over))
         self._announce_once(f"data loss: {text}. Reading continues with the remaining data")
 
     def _announce_once(self, line: str) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from native_reader.sentences import say, words_of
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -64,7 +66,7 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
     except OSError as error:
         if error.filename is None and not error.errno:  # of the read
             raise
-        raise ExportError(f"{path}: could not write: {error.strerror}") from error
+        raise ExportError(say("file not written", path=str(path), why=words_of(error))) from error
     finally:
         with suppress(OSError):
             part.unlink()

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import native_reader as nr
 from native_reader.export.target import refuse_inside
+from native_reader.sentences import say, words_of
 from rmqstore.report.metrics import metrics_text
 from rmqstore.report.page import page_of, page_of_brokers
 
@@ -66,7 +67,7 @@ def _written(
                 file.close()
                 part.replace(output)
             except OSError as error:
-                raise nr.ExportError(f"{output}: could not write: {error.strerror}") from error
+                raise nr.ExportError(say("file not written", path=str(output), why=words_of(error))) from error
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
             part.unlink()
