@@ -255,6 +255,18 @@ def text_in(said: Sentence, language: str, spell: Callable[[str], str]) -> str:
     return _printable(spelled(said.text(language), spell))
 
 
+class Line(str):
+    """A warning as a text, in English; `said`: the same for other languages. `is_loss`: whether it is about a loss."""
+
+    said: Sentence
+    is_loss: bool
+
+    def __new__(cls, said: Sentence, *, is_loss: bool = False) -> Self:
+        line = super().__new__(cls, said.text())
+        line.said, line.is_loss = said, is_loss
+        return line
+
+
 def warn(log: logging.Logger, said: Sentence, *, is_loss: bool = False, is_unknown: bool = False) -> None:
     """Log a warning: its text in English, with what it says for other languages. The marks are those of `Warned`."""
     log.warning("%s", text_in(said, "en", str), extra={"said": said, "is_loss": is_loss, "is_unknown": is_unknown})
@@ -280,11 +292,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the nearest known name, or an empty text."""
     near = nearest(name, known)
     return "" if near is None else f" Did you mean '{near}'?"
-
-
-def no_zone(time: str, with_one: str) -> str:
-    """The error text for a time without a time zone."""
-    return f"{time} has no time zone. Write {with_one}, or set {option_name('time_zone')}=Asia/Shanghai (or another zone) as the default"
 
 
 class Warned(logging.Handler):

@@ -107,7 +107,7 @@ def kernel_info() -> KernelInfo:
 def chosen(wanted: str) -> tuple[Any, KernelInfo]:
     """The compiled module, or None, for a value of the variable. Once per process, so its warning is logged once."""
     if wanted not in ("", NUMPY, COMPILED):
-        raise OptionError(f"{_VARIABLE}={wanted!r} is invalid. It must be {NUMPY} or {COMPILED}")
+        raise OptionError(say("kernel unknown", variable=_VARIABLE, wanted=repr(wanted), numpy=NUMPY, compiled=COMPILED))
     if wanted == NUMPY:
         return None, KernelInfo(NUMPY, None, f"{_VARIABLE}={NUMPY}")
     try:
@@ -115,7 +115,7 @@ def chosen(wanted: str) -> tuple[Any, KernelInfo]:
         seam, version = module.SEAM, module.__version__
     except Exception as error:  # whatever is in a folder of that name, reads go on
         if wanted == COMPILED:
-            raise OptionError(f"{_VARIABLE}={COMPILED}, but {_MODULE} cannot be imported: {error}. Install rmqstore-kernel") from None
+            raise OptionError(say("kernel wanted", variable=_VARIABLE, compiled=COMPILED, module=_MODULE, error=str(error))) from None
         reason = _missing(error)
         if reason == _ABSENT:
             return None, KernelInfo(NUMPY, None, "rmqstore-kernel is not installed")

@@ -47,7 +47,7 @@ class Target:
     def __init__(self, path: LocalPath, stores: Iterable[StoreFiles]) -> None:
         uri = uri_of(path)
         if not uri.startswith(_FILE):
-            raise OptionError(f"{uri} is not a local path. An export is written to a folder of this machine; copy it from there")
+            raise OptionError(say("not local", uri=uri))
         self.path = local_path(uri)
         _refuse_unprintable(self.path)
         refuse_inside(self.path, stores)
@@ -222,9 +222,9 @@ def _refuse_unprintable(path: str) -> None:
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise OptionError(f"{path}: the name of this folder is not UTF-8. Choose another") from None
+        raise OptionError(say("folder not utf-8", path=path)) from None
     if "\0" in path:
-        raise OptionError(f"{path}: no folder can have this name. Choose another")
+        raise OptionError(say("no folder name", path=path))
 
 
 def refuse_inside(path: str, stores: Iterable[StoreFiles]) -> None:
@@ -243,7 +243,7 @@ def refuse_inside(path: str, stores: Iterable[StoreFiles]) -> None:
                 continue
             folder = os.path.realpath(local_path(uri))
             if own == folder or own.startswith(folder.rstrip("/") + "/"):
-                raise OptionError(f"{path} is inside the store {store.uri}. Choose a folder outside it: a store is never changed")
+                raise OptionError(say("inside the store", path=path, store=store.uri))
 
 
 def text_of_file(path: str) -> str | None:
@@ -254,8 +254,8 @@ def text_of_file(path: str) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise OptionError(f"{path}: cannot read this file: {why}") from error
+        why = words_of(error) if isinstance(error, OSError) else Said("not utf8")
+        raise OptionError(say("cannot read file", path=path, why=why)) from error
 
 
 def save_text(path: str, text: str, stores: Iterable[StoreFiles]) -> None:

@@ -108,7 +108,7 @@ def write_lost(
     try:
         with folder:
             if others := folder.other_names():
-                raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
+                raise OptionError(say("folder not empty", path=folder.path, name=min(others)))
             look = _Look(files, reading, {"jobs": jobs, "progress": progress}, tier)
             account = look.account()
             keys = None if asked.keys is None else AskedKeys(asked.keys, account)

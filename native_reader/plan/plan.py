@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.errors import DataLoss, OptionError, option_name
+from native_reader.errors import DataLoss, OptionError
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.plan.beside import Sides
 from native_reader.plan.estimate import AccessPath
@@ -367,10 +367,7 @@ def _check_number(splits: int, most: int) -> None:
     limit = _MOST_SPLITS if most >= _SMALL_SPLIT else _MOST_SMALL_SPLITS
     if splits > limit:
         enough = max(_SMALL_SPLIT, 1 << (most * splits // _MOST_SPLITS).bit_length())
-        raise OptionError(
-            f"{option_name('max_partition_bytes')}={most:,} would cut the log into {splits:,} ranges; at most {limit:,} of this size "
-            f"are possible. Set {option_name('max_partition_bytes')} to {enough:,} or more"
-        )
+        raise OptionError(say("many splits", most=most, splits=splits, limit=limit, enough=enough))
 
 
 def _loss(gaps: Sequence[Missing]) -> DataLoss:

@@ -110,7 +110,7 @@ def rescue(
     try:
         with warned, folder:
             if others := set(folder.other_names()) - _MADE:
-                raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
+                raise OptionError(say("folder not empty", path=folder.path, name=min(others)))
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
             kept, running = KeptParts(folder, files), {"jobs": jobs, "progress": progress}
             found = _rescue(files, folder, reading, running, warned, kept=kept, reserved_hours=reserved_hours)

@@ -8,6 +8,7 @@ from native_reader.sentences.account import ACCOUNT
 from native_reader.sentences.archives import ARCHIVES
 from native_reader.sentences.causes import CAUSES
 from native_reader.sentences.codes import CODES, SEVERITIES
+from native_reader.sentences.conditions import CONDITIONS
 from native_reader.sentences.confirm import CONFIRM
 from native_reader.sentences.doctor import DOCTOR
 from native_reader.sentences.lag import LAG
@@ -22,6 +23,7 @@ from native_reader.sentences.rescue import RESCUE
 from native_reader.sentences.results import DISK, RESULTS
 from native_reader.sentences.screens import SCREENS
 from native_reader.sentences.start import START
+from native_reader.sentences.streams import STREAMS
 from native_reader.sentences.unread import UNREAD
 from native_reader.sentences.verify import DIFF, VERIFY
 from native_reader.sentences.warnings import WARNINGS
@@ -68,5 +70,7 @@ TABLES = (
     WRITING,
     WARNINGS,
     OPTIONS,
+    CONDITIONS,
+    STREAMS,
 )
 BOOK: Mapping[str, tuple[str, str]] = {kind: pair for table in TABLES for kind, pair in table.items()}

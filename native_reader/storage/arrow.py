@@ -387,7 +387,7 @@ def storage_in(origin: str, filesystem: Any) -> ArrowStorage:
         return ArrowStorage(origin, filesystem, "" if filesystem.type_name in ("hdfs", "local") else host.partition("@")[0])
     strip = getattr(filesystem, "_strip_protocol", None)
     if strip is None:
-        raise OptionError(f"fs= must be options by name, a pyarrow.fs.FileSystem or an fsspec file system, not {type(filesystem).__name__}")
+        raise OptionError(say("wrong fs", name=type(filesystem).__name__))
     own = [filesystem.protocol] if isinstance(filesystem.protocol, str) else filesystem.protocol
     inside = str(strip(f"{origin}/x")).removesuffix("x").rstrip("/") if scheme in own else host
     return ArrowStorage(origin, PyFileSystem(FSSpecHandler(filesystem)), inside)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from native_reader.errors import PathError, option_name
+from native_reader.errors import PathError
+from native_reader.sentences import Said, say
 from native_reader.storage.protocol import storage_of
 
 _LARGEST = 1 << 20
@@ -125,8 +126,8 @@ def _settings_in(uri: str) -> dict[str, str]:
     storage = storage_of(uri)
     entry = storage.entry(uri)
     if entry is None or not entry.is_file or entry.size > _LARGEST:
-        problem = "does not exist" if entry is None else f"has {entry.size:,} bytes" if entry.is_file else "is not a file"
-        raise PathError(f"{uri} {problem}. Set {option_name('broker_conf')} to the broker's configuration file, often conf/broker.conf")
+        problem = Said("conf missing") if entry is None else say("conf size", size=entry.size) if entry.is_file else Said("conf no file")
+        raise PathError(say("miss broker conf", uri=uri, problem=problem))
     with storage.open(uri) as file:
         (text,) = file.read_ranges([(0, entry.size)])
     return dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))
@@ -140,9 +141,7 @@ def parse_broker_conf(uri: str, *, is_elsewhere: bool = False) -> StorePaths:
         logs += paths_of(settings.get("readOnlyCommitLogStorePaths", ""))
     root = settings.get("storePathRootDir") or None
     if root is None and not logs and not is_elsewhere:
-        raise PathError(
-            f"{uri} sets neither storePathRootDir nor storePathCommitLog. The store is then ~/store of the broker's user: load that path"
-        )
+        raise PathError(say("miss store path", uri=uri))
     by_dledger = settings.get("enableDLegerCommitLog", "").lower() == "true"  # RocketMQ's spelling
     dledger = settings.get("storePathDLedgerCommitLog") if by_dledger else None
     return StorePaths(root, logs, dledger or None, settings.get("storePathConsumeQueue") or None, settings.get("storePathIndex") or None)

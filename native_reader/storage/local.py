@@ -56,11 +56,11 @@ def text_of(path: Any, name: str = "") -> str:
         text = os.fsdecode(path)
         size = len(os.fsencode(text))
     except UnicodeError:
-        raise OptionError(f"{given} is not a path: it contains a character that file names cannot have") from None
+        raise OptionError(say("character in path", given=given)) from None
     except Exception:  # a path-like object may raise anything
-        raise OptionError(f"{given} is not a path: expected text or a pathlib.Path{'' if name else ', or a list of them'}") from None
+        raise OptionError(say("not a path" if name else "not a path or list", given=given)) from None
     if size > _LONGEST:
-        raise OptionError(f"{given} is too long for a path: {size:,} bytes; the limit is {_LONGEST:,}")
+        raise OptionError(say("path too long", given=given, size=size, most=_LONGEST))
     return str.__str__(text)
 
 
@@ -71,9 +71,9 @@ def texts_of(paths: Any) -> list[str]:
     try:
         several = list(islice(paths, _MOST + 1))
     except Exception:
-        raise OptionError(f"{shown(paths)} is not a list of paths") from None
+        raise OptionError(say("no list of paths", paths=shown(paths))) from None
     if len(several) > _MOST:
-        raise OptionError(f"too many paths: more than {_MOST:,}")
+        raise OptionError(say("many paths", most=_MOST))
     return [text_of(path) for path in several]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.errors import PathError, StoreError, UnreadableError
-from native_reader.sentences import say, words_of
+from native_reader.sentences import Said, say, words_of
 
 Buffer = bytearray | memoryview
 _SLOW = 1 << 20
@@ -301,8 +301,8 @@ def _created(uri: str, origin: str) -> Storage:
         known = ", ".join(
             f"{factory}://" for factory in sorted(_FACTORIES) if _FACTORIES[factory] is not None and not factory.endswith("+")
         )
-        other = "In Python, fs= also takes a file system of pyarrow or fsspec"
-        raise PathError(f"{uri}: {scheme}:// is not supported. Use a local path, or {known}. {other}")
+        other = Said("miss other systems")
+        raise PathError(say("miss scheme", uri=uri, scheme=str(scheme), known=known, other=other))
     factory = _FACTORIES[scheme if scheme in _FACTORIES else outer]
     if factory is None:
         raise PathError(f"{uri}: this test storage no longer exists, or belongs to another process")

@@ -51,7 +51,7 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
     name, compression = _format_of(path)
     refuse_inside(str(path), store.stores)
     if path.exists() and not path.is_file():
-        raise OptionError(f"{path}: cannot write there: it is not a regular file. Name a file")
+        raise OptionError(say("output not a file", path=str(path)))
     path = path.resolve() if path.is_symlink() else path
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -62,7 +62,7 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
             os.fsync(file.fileno())
         part.replace(path)
     except FileNotFoundError as error:
-        raise OptionError(f"{path}: cannot write there: the folder {path.parent} does not exist. Make it first") from error
+        raise OptionError(say("output without folder", path=str(path), parent=str(path.parent))) from error
     except OSError as error:
         if error.filename is None and not error.errno:  # of the read
             raise

@@ -39,6 +39,8 @@ SAME_IN_BOTH |= {
     "tag of message",
     "keys of message",
     "a key",
+    "topic named",
+    "the store",
 }
 """Without a word of Chinese: names that its readers use as they are."""
 MADE_OF_NAMES = (
