@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from native_reader.errors import StoreDamaged, shown, warn
-from native_reader.sentences import Said, joined, say
+from native_reader.sentences import Said, joined, say, words_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import REFUSED, is_unknown
 
@@ -179,7 +179,7 @@ def versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            reason = error.strerror or str(error)
+            reason = words_of(error)
             if error.errno in REFUSED:
                 yield uri, say(FORBIDDEN, where=uri)
             else:

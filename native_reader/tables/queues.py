@@ -21,7 +21,7 @@ from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY, lite_topic_of
 from native_reader.plan.plan import StoreRead
 from native_reader.scan.read import Reading
-from native_reader.sentences import Said, say, told, verbatim
+from native_reader.sentences import Said, say, told
 from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, Bounds, bounds_of, type_of
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, Topic, queues_of, topics_in
@@ -154,7 +154,7 @@ def _listed(queue: Queue, lowest: int) -> FoundQueue | None:
             return None
         found = bounds.found
     except OSError as error:
-        bounds, found = None, verbatim(str(error))
+        bounds, found = None, told(error)
     return found_queue(queue, bounds, found)
 
 
