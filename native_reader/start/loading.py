@@ -15,7 +15,6 @@ from native_reader.broker.progress import timer_check_of
 from native_reader.broker.settings import Topics
 from native_reader.broker.unread import FAILED, FORBIDDEN, Unread, why_unknown
 from native_reader.layout.store_database import STORE_DATABASE
-from native_reader.sentences import words_of
 from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.start.lines import Line
 from native_reader.start.reasons import Cause, cause
@@ -89,7 +88,7 @@ class Refusals:
             except OSError as error:
                 found = why_unknown(segment.uri, error)
                 kind = "not opened" if found is None else found.kind
-                yield cause(kind, file=segment.name, **({"found": words_of(error)} if found is None else {}))
+                yield cause(kind, file=segment.name, **({"found": error.strerror or str(error)} if found is None else {}))
                 return
 
     def _forbidden(self) -> Iterator[Cause]:
