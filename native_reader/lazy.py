@@ -169,7 +169,8 @@ class Scan(Lazy):
         """
         from native_reader.plan.explain import Explanation
 
-        return Explanation(self._stores, self.plan(), self._zone, tuple(self.doubts()))
+        said = tuple(doubt.said for doubt in doubts_of(self._stores, self._predicate) if doubt.said is not None)
+        return Explanation(self._stores, self.plan(), self._zone, tuple(spelled(each.text(), str) for each in said), said)
 
     def doubts(self, spell: Callable[[str], str] = str, language: str = ENGLISH) -> list[str]:
         """List topics, queues and ids in the conditions that are not in the stores, and so may match nothing.

@@ -11,6 +11,7 @@ from native_reader.sentences.codes import CODES, SEVERITIES
 from native_reader.sentences.conditions import CONDITIONS
 from native_reader.sentences.confirm import CONFIRM
 from native_reader.sentences.doctor import DOCTOR
+from native_reader.sentences.explain import EXPLAIN
 from native_reader.sentences.lag import LAG
 from native_reader.sentences.losses import LOSSES
 from native_reader.sentences.lost import LOST
@@ -72,5 +73,6 @@ TABLES = (
     OPTIONS,
     CONDITIONS,
     STREAMS,
+    EXPLAIN,
 )
 BOOK: Mapping[str, tuple[str, str]] = {kind: pair for table in TABLES for kind, pair in table.items()}

@@ -113,8 +113,8 @@ CONDITIONS = {
             "columns and properties['name']. Use df.filter for other conditions"
         ),
         (
-            "支持：在列和 properties['name'] 上使用 = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL contains array_contains "
-            "arrays_overlap AND OR NOT。其他条件请用 df.filter"
+            "支持 =、!=、<、<=、>、>=、IN、BETWEEN、LIKE、RLIKE、IS NULL、contains、array_contains、arrays_overlap、AND、OR、NOT，"
+            "用于列和 properties['name']。其他条件请用 df.filter"
         ),
     ),
     "where no sql": (

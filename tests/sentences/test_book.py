@@ -41,6 +41,7 @@ SAME_IN_BOTH |= {
     "a key",
     "topic named",
     "the store",
+    "plan hint",
 }
 """Without a word of Chinese: names that its readers use as they are."""
 MADE_OF_NAMES = (
@@ -58,7 +59,7 @@ MADE_OF_NAMES = (
     "file ",
 )
 MADE_OF_NAMES += ("bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ", "state ")
-MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ", "keys ", "now ", "settings of ")
+MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ", "keys ", "now ", "settings of ", "unfit ", "by ")
 """Prefixes that code puts before a name."""
 
 
