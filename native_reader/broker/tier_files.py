@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from native_reader.broker.config_files import versions
-from native_reader.errors import OptionError, PathError, option_name
+from native_reader.errors import OptionError, option_name
 from native_reader.sentences import say
-from native_reader.storage.broker_conf import tiered_settings
+from native_reader.storage.broker_conf import tiered_settings_if_any
 from native_reader.storage.paths import list_if_possible, uri_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles, log_of_files
@@ -147,10 +147,7 @@ def tier_path(store: str, conf: str | None) -> str | None:
 
 def settings_in(uri: str | None) -> str | None:
     """The path of the tier in a configuration file: empty if it has none, None if the broker has no tier."""
-    try:
-        return None if uri is None else tiered_settings(uri)
-    except PathError:
-        return None
+    return None if uri is None else tiered_settings_if_any(uri)
 
 
 def directories_in(uri: str) -> list[str]:

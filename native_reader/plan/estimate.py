@@ -32,7 +32,7 @@ _NARROWED_BY_QUEUES = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "r
 """A condition on one of these columns makes queues useful. A physical offset needs none."""
 
 SEARCHED = Said("search costs less")
-OF_ENTRIES = "rows are made from the entries of all queues"
+OF_ENTRIES = Said("of all entries")
 _MOST_TOPICS = 64
 _SAMPLES, _SAMPLED = 4, 32
 _READ_WHOLE = 4096

@@ -418,4 +418,8 @@ EXPLAIN = {
         "an entry has an offset that does not fit its neighbours",
         "有条目的偏移量与相邻条目不符",
     ),
+    "of all entries": (
+        "rows are made from the entries of all queues",
+        "由全部队列的条目生成行",
+    ),
 }

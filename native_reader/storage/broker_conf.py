@@ -115,7 +115,16 @@ def names_in(uri: str) -> tuple[str | None, str | None]:
 
 def tiered_settings(uri: str) -> str | None:
     """The path of tiered storage in a broker's configuration file; empty if it has none, None if the broker has no tiered storage."""
-    settings = _settings_in(uri)
+    return _tiered(_settings_in(uri))
+
+
+def tiered_settings_if_any(uri: str) -> str | None:
+    """The same of a file that need not be there."""
+    settings = _found_in(uri)
+    return None if isinstance(settings, Said) else _tiered(settings)
+
+
+def _tiered(settings: Mapping[str, str]) -> str | None:
     is_on = "TieredMessageStore" in settings.get("messageStorePlugIn", "")
     names = [name for name in settings if name.startswith("tiered") or name in ("objectStoreEndpoint", "objectStoreBucket")]
     paths = (settings[name] for name in ("tieredStoreFilePath", "tieredStoreFilepath") if settings.get(name))
@@ -123,11 +132,18 @@ def tiered_settings(uri: str) -> str | None:
 
 
 def _settings_in(uri: str) -> dict[str, str]:
+    settings = _found_in(uri)
+    if isinstance(settings, Said):
+        raise PathError(say("miss broker conf", uri=uri, problem=settings))
+    return settings
+
+
+def _found_in(uri: str) -> dict[str, str] | Said:
+    """The settings in a file, or why there are none: no error, because each read of a store looks for such a file."""
     storage = storage_of(uri)
     entry = storage.entry(uri)
     if entry is None or not entry.is_file or entry.size > _LARGEST:
-        problem = Said("conf missing") if entry is None else say("conf size", size=entry.size) if entry.is_file else Said("conf no file")
-        raise PathError(say("miss broker conf", uri=uri, problem=problem))
+        return Said("conf missing") if entry is None else say("conf size", size=entry.size) if entry.is_file else Said("conf no file")
     with storage.open(uri) as file:
         (text,) = file.read_ranges([(0, entry.size)])
     return dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))

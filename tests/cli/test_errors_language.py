@@ -87,7 +87,15 @@ def test_the_columns_of_a_table(store: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("--topic", "T0"), ("--key", "K1"), ("--option", "access=trust", "--topic", "T0"), ("--topic", "T0,T1")]
+    "words",
+    [
+        (),
+        ("--topic", "T0"),
+        ("--key", "K1"),
+        ("--option", "access=trust", "--topic", "T0"),
+        ("--topic", "T0,T1"),
+        ("--columns", "topic,queue_offset", "--option", "access=trust"),
+    ],
 )
 def test_the_plan_of_a_read(store: Path, words: tuple[str, ...]) -> None:
     chinese, english = (run("explain", store, *words, "--lang", language).out for language in ("zh", "en"))
