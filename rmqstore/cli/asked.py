@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from native_reader.sentences import meant, say
 from rmqstore.cli.spoken import in_words, language_of, spoken
 from rmqstore.text import LANGUAGES
 
@@ -107,6 +106,7 @@ class Asked:
         for name, given in self.options.items():
             if name not in types:
                 from native_reader.errors import OptionError
+                from native_reader.sentences import meant, say
 
                 raise OptionError(say("unknown option", name=name, near=meant(name, types), known=", ".join(types)))
             texts = (given,) if isinstance(given, str) else given
@@ -125,6 +125,7 @@ class Asked:
         if self.jobs > 1 and values.get("max_read_rate") is not None:
             from native_reader.checks import size
             from native_reader.errors import OptionError
+            from native_reader.sentences import say
 
             values["max_read_rate"] = size("max_read_rate", values["max_read_rate"], 1 << 20) // self.jobs
             if values["max_read_rate"] < 1 << 20:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from native_reader.sentences import say, words_of
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -47,6 +45,7 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
     from native_reader.errors import ExportError, OptionError
     from native_reader.export.formats import FORMATS
     from native_reader.export.target import refuse_inside
+    from native_reader.sentences import say, words_of
 
     name, compression = _format_of(path)
     refuse_inside(str(path), store.stores)
