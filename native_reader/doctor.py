@@ -311,7 +311,7 @@ class _Examination:
         """The queues and their states. What was read of them is kept for the answer."""
         warn_of_rocksdb([self._files])
         samples = self._found.samples = look_at_queues(self._files, self._progress)
-        problems = (None if each.problem is None or each.refused else verbatim(each.problem) for each in samples)
+        problems = (None if each.refused else each.problem for each in samples)
         queues = [
             found_queue(each.queue, each.bounds, problem or (each.bounds and each.bounds.found))
             for each, problem in zip(samples, problems, strict=True)
