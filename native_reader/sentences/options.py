@@ -47,7 +47,7 @@ OPTIONS = {
     ),
     "name of no store": (
         f"{option_name('names')}: {{path}} is {{what}}. The stores: {{stores}}",
-        f"{option_name('names')}：{{path}} 对应{{what}}。全部 store：{{stores}}",
+        f"{option_name('names')}：{{path}} 对应 {{what}}。全部 store：{{stores}}",
     ),
     "empty name": (
         f"{option_name('names')}: a name is empty",
@@ -84,7 +84,7 @@ OPTIONS = {
     ),
     "not whole": (
         "{option}{of} must be an integer from {least} to {most}, not {value}",
-        "{option}{of}应为 {least} 至 {most} 的整数，不是 {value}",
+        "{option}{of} 应为 {least} 至 {most} 的整数，不是 {value}",
     ),
     "not a size": (
         "{option}={value} is not a size. Examples: 134217728, '128m', '1g'",
@@ -299,7 +299,7 @@ OPTIONS = {
     ),
     "no store at path": (
         "none of the stores",
-        "不存在的 store",
+        "0 个 store",
     ),
     "no tier folder": (
         "{path} has no folder <8 hex>_<cluster>",
@@ -311,7 +311,7 @@ OPTIONS = {
     ),
     "of a queue": (
         " of {topic}/{queue}",
-        " 中 {topic}/{queue} 的位点",
+        " 中的 {topic}/{queue}",
     ),
     "like seconds": (
         "these look like seconds. Did you mean milliseconds: {number}?",

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import run, run_on_terminal
-from test_screens_language import in_english
-
-HAN = "[\u4e00-\u9fff]"
+from support.languages import HAN, in_english
 
 
 def last_line(*words: object) -> tuple[int, str]:

@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 from support.command_line import HOSTILE, Ran, run, run_on_terminal
+from support.languages import HAN, in_english
 
-HAN = "[\u4e00-\u9fff]"
-WORDS = re.compile(r"(?<![\w/.'=-])[A-Za-z]{2,}(?: [A-Za-z]{2,}){2,}(?![\w/=])")
-"""Three words of Latin letters: a sentence, not a name."""
-NAMES = re.compile(r"rmqstore [a-z]+ [^：，。；]*|--[\w-]+( [\w.:/-]+)?|`[^`]*`|/\S+|RocketMQ \S+|Controller|pip install \S+")
 COMMANDS = {
     "doctor": (),
     "doctor of all": ("--full",),
@@ -40,12 +37,6 @@ def arguments(name: str, store: Path, folder: Path) -> list[object]:
     command, more = name.split(" ", maxsplit=1)[0], [str(folder / each) if each in ("out", "summary") else each for each in COMMANDS[name]]
     paths = (store, store) if command == "diff" else (store,)
     return [command, *paths, *more]
-
-
-def in_english(text: str) -> list[str]:
-    """The English sentences, without the names of commands, options and files."""
-    lines = [line for line in text.splitlines() if re.search(HAN, line) or not re.search(r"   |\t|─", line)]
-    return [line for line in lines if WORDS.search(NAMES.sub("…", line))]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
