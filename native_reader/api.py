@@ -12,12 +12,12 @@ import pyarrow as pa
 from native_reader.checks import LARGEST, MOST_JOBS, Instant, flag, one_of_words, size, texts, whole
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, MessageColumn
 from native_reader.columns.spec import ColumnSpec
-from native_reader.errors import OptionError, did_you_mean, shown
+from native_reader.errors import OptionError, shown
 from native_reader.frames.lazy import Lazy
 from native_reader.lazy import Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, ReadOptions, options_of
 from native_reader.scan.progress import Watch
-from native_reader.sentences import ENGLISH, LANGUAGES
+from native_reader.sentences import ENGLISH, LANGUAGES, Said, meant, say
 from native_reader.storage.broker_conf import (
     USUAL_START,
     FileSizes,
@@ -183,8 +183,8 @@ class Store:
             [{'topic': 'orders', 'queue_id': 0}]
         """
         if not isinstance(name, str) or name not in ("messages", *TABLES):
-            near = did_you_mean(name, TABLE_NAMES) if isinstance(name, str) else ""
-            raise OptionError(f"table={shown(name)} does not exist.{near} All tables: {', '.join(TABLE_NAMES)}")
+            near = meant(name, TABLE_NAMES) if isinstance(name, str) else Said("nothing")
+            raise OptionError(say("no table", name=shown(name), near=near, tables=", ".join(TABLE_NAMES)))
         if name == "messages":
             return self.messages(**options)
         return self._table(f"table={name}", name, (*TABLE_OPTIONS, *TABLES[name].options), options)
@@ -764,7 +764,7 @@ class Store:
         """The only store."""
         if len(self._stores) != 1:
             paths = names_of([store.uri for store in self._stores], _MOST_NAMES) or "none"
-            raise OptionError(f"{what} is about one store, and this path has {len(self._stores)}: {paths}. Choose one")
+            raise OptionError(say("one store only", what=what, stores=len(self._stores), paths=paths))
         return self._stores[0]
 
     def _table(self, what: str, name: str, taken: Sequence[str], options: Mapping[str, Any]) -> TableScan:
@@ -784,7 +784,7 @@ _OF_WHOLE_STORES = tuple(name for name in TABLE_OPTIONS if name not in ("columns
 
 def _checked_owners(owners: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(owners, Mapping) or not all(isinstance(each, str) and each for pair in owners.items() for each in pair):
-        raise OptionError(f"owners={shown(owners)} is not a team for each pattern of topics, as {{'orders*': 'sales'}}")
+        raise OptionError(say("owners wrong", owners=shown(owners)))
     return dict(owners)
 
 
@@ -792,7 +792,7 @@ def _message_options(options: Mapping[str, Any]) -> ReadOptions:
     known = [each.name for each in options_of(ReadOptions)]
     for name in options:
         if name not in known:
-            raise OptionError(f"unknown option '{name}'.{did_you_mean(name, known)} All options: {', '.join(known)}")
+            raise OptionError(say("unknown option", name=name, near=meant(name, known), known=", ".join(known)))
     return ReadOptions(**options)
 
 
@@ -800,8 +800,8 @@ def _checked(what: str, taken: Sequence[str], options: Mapping[str, Any]) -> Map
     """These options, if they are among those that are taken."""
     for option in options:
         if option not in taken:
-            near = did_you_mean(option, taken)
-            raise OptionError(f"{what} does not support the option '{option}'.{near} Supported: {', '.join(taken)}")
+            near = meant(option, taken)
+            raise OptionError(say("option not taken", what=what, option=option, near=near, taken=", ".join(taken)))
     return options
 
 
@@ -857,7 +857,7 @@ def open(
         queues, index = given.consume_queue or found.consume_queue, given.index or found.index
         parts = StorePaths(found.root, given.commit_log or found.commit_log, found.dledger, queues, index)
     if not paths and parts == StorePaths():
-        raise OptionError("the path is missing. Pass a path, store_path_commit_log or broker_conf")
+        raise OptionError(Said("no path"))
     return Store(paths, parts, config)
 
 
@@ -925,7 +925,7 @@ def peers(*stores: Store | LocalPath, jobs: int = 1, progress: Watch = False) ->
     from native_reader.compare.peers import peers_of
 
     if len(stores) < _LEAST_PEERS:
-        raise OptionError("a comparison of peers needs two stores or more")
+        raise OptionError(Said("two peers"))
     each = [(store if isinstance(store, Store) else open(store))._one("a comparison") for store in stores]
     return peers_of(each, jobs=whole("jobs", jobs, 1, MOST_JOBS), progress=progress)
 

@@ -13,12 +13,13 @@ from typing import Any, Self
 import pyarrow as pa
 
 from native_reader.conditions import predicate_of
-from native_reader.errors import OptionError
+from native_reader.errors import Line, OptionError, warn
 from native_reader.lazy import Read, Scan, read_batches
 from native_reader.options import MessageOptions, refuse_in_streams
 from native_reader.plan.ends import find_ends
 from native_reader.plan.lost import CheckedEnd
 from native_reader.scan.run import Run
+from native_reader.sentences import say
 from native_reader.storage.store import StoreFiles, is_live
 from native_reader.stream import EARLIEST, LATEST, BatchLimit, Offset, Stream, start_of
 
@@ -49,9 +50,9 @@ class Arrivals:
         warn: Callable[[str], object] | None = None,
     ) -> None:
         if start not in (None, EARLIEST, LATEST):
-            raise OptionError(f"start must be {EARLIEST}, {LATEST} or None, not {start!r}")
+            raise OptionError(say("wrong start", earliest=EARLIEST, latest=LATEST, start=repr(start)))
         if not isinstance(pause, int | float) or not 0 <= pause <= _MOST_PAUSE:
-            raise OptionError(f"pause must be a number of seconds from 0 to {_MOST_PAUSE:,}, not {pause!r}")
+            raise OptionError(say("wrong pause", most=_MOST_PAUSE, pause=repr(pause)))
         refuse_in_streams(options, "Omit it")
         self._options, self._projection, self._pause = options, options.projection(), pause
         self._list_stores, self._stopped = list_stores, Event()
@@ -112,8 +113,8 @@ class Arrivals:
         self.close()
 
 
-def _warn(text: str) -> None:
-    _log.warning("%s", text)
+def _warn(line: Line) -> None:
+    warn(_log, line.said, is_loss=line.is_loss)
 
 
 _FIRST_LOOK = 64 << 10

@@ -9,8 +9,9 @@ from itertools import islice
 from operator import index
 from typing import Any
 
-from native_reader.errors import OptionError, did_you_mean, no_zone, option_name, shown
+from native_reader.errors import OptionError, option_name, shown
 from native_reader.layout.times import EPOCH
+from native_reader.sentences import Said, meant, say, verbatim
 
 Instant = datetime | str | int
 """A time: a datetime or ISO 8601 text, each with a zone unless time_zone is set, or milliseconds since 1970."""
@@ -40,9 +41,9 @@ def plain(name: str, value: object) -> Any:
     except OptionError:
         raise
     except UnicodeEncodeError:
-        raise OptionError(f"{option_name(name)}={shown(value)} contains an unpaired surrogate, which matches no text") from None
+        raise OptionError(say("surrogate", option=option_name(name), value=shown(value))) from None
     except Exception:  # the value's own methods may raise anything
-        raise OptionError(f"{option_name(name)} does not support a value of type {type(value).__name__}") from None
+        raise OptionError(say("wrong type", option=option_name(name), name=type(value).__name__)) from None
     return converted
 
 
@@ -57,7 +58,7 @@ def _plain(name: str, value: Any, depth: int) -> Any:
     if isinstance(value, Iterable) and depth < _DEEPEST:
         several = list(islice(value.items() if isinstance(value, Mapping) else value, _MOST_VALUES + 1))
         if len(several) > _MOST_VALUES:
-            raise OptionError(f"{option_name(name)} has more than {_MOST_VALUES:,} values")
+            raise OptionError(say("many values", option=option_name(name), most=_MOST_VALUES))
         if isinstance(value, Mapping):
             return {_plain(name, key, depth + 1): _plain(name, each, depth + 1) for key, each in several}
         return [_plain(name, each, depth + 1) for each in several]
@@ -69,14 +70,14 @@ def list_of(name: str, value: object) -> list[Any]:
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
     values = list(value) if several else [value]  # type: ignore[call-overload]
     if not values:
-        raise OptionError(f"{option_name(name)} must not be an empty list. Omit the option instead")
+        raise OptionError(say("empty list", option=option_name(name)))
     return values
 
 
 def text(name: str, value: object) -> str:
     """A text."""
     if not isinstance(value, str):
-        raise OptionError(f"{option_name(name)} must be text, not {value!r}")
+        raise OptionError(say("not text", option=option_name(name), value=repr(value)))
     return value
 
 
@@ -89,25 +90,27 @@ def one_of_words(name: str, value: object, words: Sequence[str]) -> str:
     """One of `words`; case does not matter."""
     known = next((word for word in words if isinstance(value, str) and word.lower() == value.strip().lower()), None)
     if known is None:
-        raise OptionError(f"{option_name(name)} must be one of {', '.join(words)}, not {value!r}.{did_you_mean(str(value), words)}")
+        raise OptionError(
+            say("not of words", option=option_name(name), words=", ".join(words), value=repr(value), near=meant(str(value), words))
+        )
     return known
 
 
 def flag(name: str, value: object) -> bool:
     """True or False."""
     if not isinstance(value, bool):
-        raise OptionError(f"{option_name(name)} must be True or False, not {value!r}")
+        raise OptionError(say("not a flag", option=option_name(name), value=repr(value)))
     return value
 
 
-def whole(name: str, value: Any, least: int, most: int = LARGEST, of: str = "") -> int:
+def whole(name: str, value: Any, least: int, most: int = LARGEST, of: Said | None = None) -> int:
     """An integer in range; numpy integers are accepted. `of`: what else the error says after the name."""
     try:
         number = None if isinstance(value, bool) else index(value)
     except Exception:  # a foreign object's own method may raise anything
         number = None
     if number is None or not least <= number <= most:
-        raise OptionError(f"{option_name(name)}{of} must be an integer from {least} to {most}, not {shown(value)}")
+        raise OptionError(say("not whole", option=option_name(name), of=of or Said("nothing"), least=least, most=most, value=shown(value)))
     return number
 
 
@@ -117,10 +120,10 @@ def size(name: str, value: Size, least: int) -> int:
         return whole(name, value, least)
     parts = re.fullmatch(r"\s*([0-9]{1,19})\s*([kmgt]?)b?\s*", value.lower())
     if parts is None:
-        raise OptionError(f"{option_name(name)}={value!r} is not a size. Examples: 134217728, '128m', '1g'")
+        raise OptionError(say("not a size", option=option_name(name), value=repr(value)))
     number = int(parts[1]) << _UNITS[parts[2]]
     if number > LARGEST:
-        raise OptionError(f"{option_name(name)}={value!r} is larger than {LARGEST} bytes")
+        raise OptionError(say("size too large", option=option_name(name), value=repr(value), largest=LARGEST))
     return whole(name, number, least)
 
 
@@ -134,7 +137,7 @@ def duration(name: str, value: object) -> int:
     else:
         microseconds = whole(name, value, 0, LARGEST // 1000) * 1000
     if microseconds is None or not 0 <= microseconds <= LARGEST // 4:
-        raise OptionError(f"{option_name(name)}={value!r} is not a duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)")
+        raise OptionError(say("not a duration", option=option_name(name), value=repr(value)))
     return microseconds
 
 
@@ -145,23 +148,21 @@ def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
     if isinstance(value, datetime | str):
         time = value if isinstance(value, datetime) else _from_iso(name, value)
         if time.tzinfo is None and zone is None:
-            example = "datetime(..., tzinfo=UTC)" if isinstance(value, datetime) else f"'{time}Z' (UTC) or '{time}+08:00'"
-            raise OptionError(no_zone(f"{option_name(name)}={str(value)!r}", example))
+            example = verbatim("datetime(..., tzinfo=UTC)") if isinstance(value, datetime) else say("zones of time", time=str(time))
+            raise OptionError(say("no zone", time=f"{option_name(name)}={str(value)!r}", example=example))
         try:
             since = (time if time.tzinfo else time.replace(tzinfo=zone)) - EPOCH
         except Exception:  # a tzinfo of the user's own may raise anything
-            raise OptionError(f"{option_name(name)}: the time zone of this datetime has no UTC offset") from None
+            raise OptionError(say("no utc offset", option=option_name(name))) from None
         return since // timedelta(microseconds=1)
     try:
         milliseconds = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
         milliseconds = None
     if milliseconds is None:
-        raise OptionError(
-            f"{option_name(name)} must be a datetime with a time zone, ISO 8601 text, or milliseconds since 1970, not {value!r}"
-        )
+        raise OptionError(say("not an instant", option=option_name(name), value=repr(value)))
     if milliseconds and not _PLAUSIBLE[0] <= milliseconds < _PLAUSIBLE[1]:
-        raise OptionError(f"{option_name(name)}={milliseconds}: {_not_milliseconds(milliseconds)}")
+        raise OptionError(say("not milliseconds", option=option_name(name), milliseconds=milliseconds, why=_not_milliseconds(milliseconds)))
     return milliseconds * 1000
 
 
@@ -176,15 +177,16 @@ def _from_iso(name: str, text: str) -> datetime:
         return from_iso(text)
     except ValueError as error:
         examples = "'2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000"
-        raise OptionError(f"{option_name(name)}={text!r} is not a time. Examples: {examples}") from error
+        raise OptionError(say("not a time", option=option_name(name), text=repr(text), examples=examples)) from error
 
 
-def _not_milliseconds(number: int) -> str:
+def _not_milliseconds(number: int) -> Said:
     """A hint for a number that is not a plausible count of milliseconds."""
-    for unit, milliseconds in (("seconds", number * 1000), ("microseconds", number // 1000), ("nanoseconds", number // 1_000_000)):
+    for unit, milliseconds in (
+        ("like seconds", number * 1000),
+        ("like microseconds", number // 1000),
+        ("like nanoseconds", number // 1_000_000),
+    ):
         if _PLAUSIBLE[0] <= milliseconds < _PLAUSIBLE[1]:
-            return f"these look like {unit}. Did you mean milliseconds: {milliseconds}?"
-    return (
-        "out of range; expected milliseconds since 1970 in the years 2010 to 2099. Omit it for no bound. "
-        "Write other years as text: '1999-01-31 12:00:00Z'"
-    )
+            return say(unit, number=milliseconds)
+    return Said("out of range")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from native_reader.checks import instant
 from native_reader.columns.schema import COLUMNS
-from native_reader.errors import OptionError, PredicateError, did_you_mean, option_name
+from native_reader.errors import OptionError, PredicateError, option_name
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS, kind_of_topic
 from native_reader.options import MessageOptions
 from native_reader.predicate.sql import BYTES, DECIMAL, FLAG, MOMENT, NUMBER, OTHER, PAIRS, TEXT, TEXTS, moment_zone, parse
@@ -30,6 +30,7 @@ from native_reader.predicate.tree import (
     any_of,
     leaves,
 )
+from native_reader.sentences import meant, say
 
 _HEX = re.compile("[0-9A-Fa-f]+")
 _SYNONYMS = {"dead": "dlq", "deadletter": "dlq", "dead_letter": "dlq", "transaction": "half", "scheduled": "delay", "message": "normal"}
@@ -63,7 +64,7 @@ def _parts(options: MessageOptions) -> Iterator[Predicate]:
     if not values["system_topics"]:
         if topics and all(kind_of_topic(topic) in SYSTEM_KINDS for topic in topics):
             hides = option_name("system_topics", False)
-            raise OptionError(f"{hides} hides topic={', '.join(topics)!r}, so no row can match. Omit one of them")
+            raise OptionError(say("topics hidden", option=hides, topics=repr(", ".join(topics))))
         yield Not(In(Column("kind"), SYSTEM_KINDS))
     if values["where"] is not None:
         condition = condition_on({name: spec.type for name, spec in COLUMNS.items()}, options)
@@ -99,7 +100,7 @@ def _outside(operator: str, bounds: list[tuple[str, int, int]] | None) -> Iterat
 def _bounds(column: str, bounds: Mapping[str, int | None]) -> Iterator[Predicate]:
     (start_name, start), (end_name, end) = bounds.items()
     if start is not None and end is not None and start > end:
-        raise OptionError(f"{option_name(start_name)} is after {option_name(end_name)}, so no row can match")
+        raise OptionError(say("bounds crossed", option=option_name(start_name), end=option_name(end_name)))
     if start is not None:
         yield Compare(Column(column), ">=", start)
     if end is not None:
@@ -122,8 +123,8 @@ def _check_kinds(condition: Predicate) -> None:
                 continue
         for kind in kinds:
             if kind not in KINDS:
-                near = did_you_mean(_SYNONYMS.get(str(kind).lower(), str(kind)), KINDS)
-                raise PredicateError(f"where: kind {kind!r} does not exist.{near} All kinds: {', '.join(KINDS)}")
+                near = meant(_SYNONYMS.get(str(kind).lower(), str(kind)), KINDS)
+                raise PredicateError(say("no kind", name=repr(kind), near=near, known=", ".join(KINDS)))
 
 
 _TYPES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (

@@ -26,7 +26,7 @@ from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.scan.progress import Watch
-from native_reader.sentences import ENGLISH, Said, joined, say, verbatim
+from native_reader.sentences import ENGLISH, Said, joined, say, verbatim, words_of
 from native_reader.sides.bounds import LIGHT
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
@@ -311,7 +311,7 @@ class _Examination:
         """The queues and their states. What was read of them is kept for the answer."""
         warn_of_rocksdb([self._files])
         samples = self._found.samples = look_at_queues(self._files, self._progress)
-        problems = (None if each.problem is None or each.refused else verbatim(each.problem) for each in samples)
+        problems = (None if each.refused else each.problem for each in samples)
         queues = [
             found_queue(each.queue, each.bounds, problem or (each.bounds and each.bounds.found))
             for each, problem in zip(samples, problems, strict=True)
@@ -350,7 +350,7 @@ class _Examination:
                 storage.open(segment.uri).close()
             except OSError as error:
                 if not is_unknown(error):  # else said as not read
-                    yield verbatim(error.strerror or str(error))
+                    yield words_of(error)
 
     def _cut_files(self) -> Iterator[Said]:
         """Index files that are smaller than a broker makes them."""

@@ -11,7 +11,7 @@ import logging
 import re
 import reprlib
 from collections.abc import Callable, Iterable
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 _LONGEST, _TAIL = 2000, 500
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -27,8 +27,19 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
 
+@runtime_checkable
+class Sentence(Protocol):
+    """What an error or a warning says, in each language: a Said of `sentences`, which is above this file."""
+
+    def text(self, language: str = "en", /) -> str:
+        """The sentence in that language."""
+
+
 class StoreError(Exception):
     """Base class: a store, or a request to read it, is wrong. The message is always printable and of limited length.
+
+    Attributes:
+        said: What the message says, for other languages; None if there is only the text.
 
     Examples:
         >>> try:
@@ -38,17 +49,24 @@ class StoreError(Exception):
         PathError
     """
 
+    said: object = None
+
     def __init__(self, *arguments: object) -> None:
-        self._marked = arguments
-        super().__init__(*(_printable(spelled(argument, str)) if isinstance(argument, str) else argument for argument in arguments))
+        """`arguments`: a text, or a sentence whose English text the error has from then on."""
+        if (said := next((each for each in arguments if isinstance(each, Sentence)), None)) is not None:
+            self.said = said
+        self._marked = tuple(each.text() if isinstance(each, Sentence) else each for each in arguments)
+        super().__init__(*(_printable(spelled(each, str)) if isinstance(each, str) else each for each in self._marked))
 
     def spelled(self, spell: Callable[[str], str]) -> Self:
         """The same error with its option names as `spell` writes them."""
         return self._changed(lambda text: spelled(text, spell))
 
     def extended(self, advice: str) -> Self:
-        """The same error with more advice."""
-        return self._changed(lambda text: f"{text.rstrip('.')}. {advice}")
+        """The same error with more advice, in English only."""
+        error = self._changed(lambda text: f"{text.rstrip('.')}. {advice}")
+        error.said = None
+        return error
 
     def _changed(self, change: Callable[[str], str]) -> Self:
         error = type(self)(*(change(each) if isinstance(each, str) else each for each in self._marked))
@@ -66,16 +84,11 @@ def reason_of(error: OSError) -> str:
 class PathError(StoreError, FileNotFoundError):
     """The path is not a store.
 
-    Attributes:
-        said: What the message says, for other languages; None if there is only the text.
-
     Examples:
         >>> rmqstore.open("stor")
         Traceback (most recent call last):
         native_reader.errors.PathError: .../stor does not exist. Did you mean 'store'?
     """
-
-    said: object = None
 
 
 class OptionError(StoreError, ValueError):
@@ -196,9 +209,6 @@ class ExportError(StoreError, OSError):
 class RepairError(StoreError, ValueError):
     """A store is not repaired: its kind is refused, or the new store is not what it should be.
 
-    Attributes:
-        said: What a refusal says, for other languages; None if there is only the text.
-
     Examples:
         >>> from pathlib import Path
         >>> Path("full").mkdir()
@@ -207,8 +217,6 @@ class RepairError(StoreError, ValueError):
         Traceback (most recent call last):
         native_reader.errors.RepairError: ...
     """
-
-    said: object = None
 
 
 def shown(value: object) -> str:
@@ -242,6 +250,28 @@ def spelled(text: str, spell: Callable[[str], str]) -> str:
     return _MARKED.sub(lambda marked: spell(marked[1]), text)
 
 
+def text_in(said: Sentence, language: str, spell: Callable[[str], str]) -> str:
+    """What an error or a warning says in that language, as safe as the text of an error."""
+    return _printable(spelled(said.text(language), spell))
+
+
+class Line(str):
+    """A warning as a text, in English; `said`: the same for other languages. `is_loss`: whether it is about a loss."""
+
+    said: Sentence
+    is_loss: bool
+
+    def __new__(cls, said: Sentence, *, is_loss: bool = False) -> Self:
+        line = super().__new__(cls, said.text())
+        line.said, line.is_loss = said, is_loss
+        return line
+
+
+def warn(log: logging.Logger, said: Sentence, *, is_loss: bool = False, is_unknown: bool = False) -> None:
+    """Log a warning: its text in English, with what it says for other languages. The marks are those of `Warned`."""
+    log.warning("%s", text_in(said, "en", str), extra={"said": said, "is_loss": is_loss, "is_unknown": is_unknown})
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is most like this one; None if none is."""
     if len(name) > _TAIL:
@@ -262,11 +292,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the nearest known name, or an empty text."""
     near = nearest(name, known)
     return "" if near is None else f" Did you mean '{near}'?"
-
-
-def no_zone(time: str, with_one: str) -> str:
-    """The error text for a time without a time zone."""
-    return f"{time} has no time zone. Write {with_one}, or set {option_name('time_zone')}=Asia/Shanghai (or another zone) as the default"
 
 
 class Warned(logging.Handler):

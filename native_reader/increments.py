@@ -16,25 +16,24 @@ from typing import Any
 
 from native_reader.checks import MOST_JOBS, whole
 from native_reader.conditions import predicate_of
-from native_reader.errors import DataLoss, OptionError, option_name, shown
+from native_reader.errors import DataLoss, Line, OptionError, option_name, shown, warn
 from native_reader.export.account import DAMAGE, SUMMARY
 from native_reader.export.run import WantedExport, export
 from native_reader.export.target import Target, save_text, text_of_file
 from native_reader.options import MessageOptions, refuse_in_streams
 from native_reader.scan.progress import Watch
+from native_reader.sentences import Said, say
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.stream import EARLIEST, BatchLimit, Offset, Stream, start_of
 from native_reader.stream.offset import Batch, OffsetError, from_json, to_json
-from native_reader.text import counted
 
 _VERSION = 1
 _RUNS = "_runs"
 _MOVES = "_moves.json"
 _RUN = "_run-"
 _OF_RUN = re.compile("run-([0-9]{6,18})_")
-_RESTORE = "Restore what the last run left in it, or name a new file and a new folder"
-_NO_STATE = f"{{}} is no state of an export, or was changed. {_RESTORE}"
+_RESTORE = Said("restore state")
 _MAY_DIFFER = ("max_read_rate", "fail_on_data_loss", "mode", "body_views")
 
 _log = logging.getLogger(__name__)
@@ -69,9 +68,9 @@ def _state_of(path: str, text: str) -> _State:
         known = json.loads(text)
         number = known["version"]
     except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise OptionError(_NO_STATE.format(path)) from error
+        raise OptionError(say("state not of export", path=path, restore=_RESTORE)) from error
     if type(number) is int and number > _VERSION:
-        raise OptionError(f"{path}: a state of version {number}; this package reads version {_VERSION}. Use a newer one")
+        raise OptionError(say("state of newer version", path=path, number=number, version=_VERSION))
     try:
         begun = None if known["begun"] is None else from_json(known["begun"])
         state = _State(known["folder"], known["options"], known["runs"], from_json(known["done"]), begun)
@@ -84,9 +83,9 @@ def _state_of(path: str, text: str) -> _State:
         ):
             raise ValueError
     except OffsetError as error:
-        raise OptionError(f"{path}: an offset in this state was changed after it was written. {_RESTORE}") from error
+        raise OptionError(say("state changed", path=path, restore=_RESTORE)) from error
     except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise OptionError(_NO_STATE.format(path)) from error
+        raise OptionError(say("state not of export", path=path, restore=_RESTORE)) from error
     return state
 
 
@@ -155,7 +154,7 @@ class _Runs:
             options.planning(),
             start_of(options.values, None if text_of_file(state) else EARLIEST),
             _warn,
-            start_over="use a new state and a new folder",
+            start_over=Said("use new state"),
         )
 
     def one(self, jobs: int, progress: Watch) -> ExportedRun | None:
@@ -168,10 +167,7 @@ class _Runs:
                     if following == state.done:
                         return None
                     if empty := next((uri for uri, batch in following.items() if _is_emptied(state.done.get(uri), batch)), None):
-                        raise DataLoss(
-                            f"{empty}: the log is empty, and the runs before came to offset {state.done[empty].end.offset:,}. "
-                            "Is its disk there? To export a new log, use a new state and a new folder"
-                        )
+                        raise DataLoss(say("log emptied", store=empty, offset=state.done[empty].end.offset))
                     state = replace(state, begun=following, runs=state.runs + 1)
                     self._save(state)
                 exported = self._written(state, jobs, progress)
@@ -189,26 +185,19 @@ class _Runs:
         if text is None:
             part = ".{}.part".format(self._path.rpartition("/")[2])  # of a state in the folder itself, where the first run was stopped
             if [name for name in self._target.other_names() if name != part] or self._target.temporaries():
-                raise OptionError(
-                    f"{self._target.path} is not empty, and there is no state {self._path}. Messages could come twice. "
-                    "Name the state of this export, or a new or empty folder"
-                )
+                raise OptionError(say("no state", path=self._target.path, state=self._path))
             return _State(self._target.path, options, 0, self._stream.first_offset())
         state = _state_of(self._path, text)
         if state.folder != self._target.path:
-            raise OptionError(f"{self._path} is the state of the export to {state.folder}, not to {self._target.path}. Name another file")
+            raise OptionError(say("state of other folder", path=self._path, folder=state.folder, target=self._target.path))
         newest = max((_number_of(name) for name in self._target.names_in(_RUNS)), default=0)
         if newest > state.runs:
-            raise OptionError(
-                f"{self._path} is an older copy of the state: it knows of {counted(state.runs, 'run')}, and the folder has run {newest}, "
-                f"whose messages would come twice. {_RESTORE}"
-            )
+            raise OptionError(say("state older", path=self._path, runs=state.runs, newest=newest, restore=_RESTORE))
         for name in options.keys() | state.options.keys():
             before, now = state.options.get(name), options.get(name)
             if before != now:
                 raise OptionError(
-                    f"{self._path}: the runs before had {option_name(name)}={shown(before)}, not {shown(now)}. "
-                    "Use the same options, or a new state and a new folder"
+                    say("state of other options", path=self._path, option=option_name(name), before=shown(before), now=shown(now))
                 )
         for name in self._target.other_names():  # of runs that were done before they could be removed
             if name.startswith(_RUN) and (state.begun is None or name != _folder_of(state)):
@@ -277,5 +266,5 @@ def _folder_of(state: _State) -> str:
     return f"{_RUN}{state.runs:06}"
 
 
-def _warn(text: str) -> None:
-    _log.warning("%s", text, extra={"is_loss": text.startswith("data loss")})
+def _warn(line: Line) -> None:
+    warn(_log, line.said, is_loss=line.is_loss)

@@ -37,15 +37,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.arrow import numpy_of
-from native_reader.errors import OptionError
+from native_reader.errors import OptionError, warn
 from native_reader.layout.record import HEAD, Bytes, Index, Mask, Numbers, Records
+from native_reader.sentences import Said, say
 
 SEAM = 3
 """The version of this interface. A kernel of another version is not used."""
 NUMPY, COMPILED = "numpy", "compiled"
 _VARIABLE = "RMQSTORE_KERNEL"
 _MODULE = "rmqstore_kernel"
-_ABSENT = "rmqstore-kernel is not installed"
+_ABSENT = Said("kernel absent")
 _PARTS = ("starts", "sizes", "body_at", "body_size", "topic_at", "topic_size", "properties_at", "properties_size")
 COLUMNS = frozenset(
     (
@@ -106,7 +107,7 @@ def kernel_info() -> KernelInfo:
 def chosen(wanted: str) -> tuple[Any, KernelInfo]:
     """The compiled module, or None, for a value of the variable. Once per process, so its warning is logged once."""
     if wanted not in ("", NUMPY, COMPILED):
-        raise OptionError(f"{_VARIABLE}={wanted!r} is invalid. It must be {NUMPY} or {COMPILED}")
+        raise OptionError(say("kernel unknown", variable=_VARIABLE, wanted=repr(wanted), numpy=NUMPY, compiled=COMPILED))
     if wanted == NUMPY:
         return None, KernelInfo(NUMPY, None, f"{_VARIABLE}={NUMPY}")
     try:
@@ -114,26 +115,27 @@ def chosen(wanted: str) -> tuple[Any, KernelInfo]:
         seam, version = module.SEAM, module.__version__
     except Exception as error:  # whatever is in a folder of that name, reads go on
         if wanted == COMPILED:
-            raise OptionError(f"{_VARIABLE}={COMPILED}, but {_MODULE} cannot be imported: {error}. Install rmqstore-kernel") from None
+            raise OptionError(say("kernel wanted", variable=_VARIABLE, compiled=COMPILED, module=_MODULE, error=str(error))) from None
         reason = _missing(error)
-        if reason != _ABSENT:
-            _log.warning("%s. numpy runs: reads are slower", reason)
-        return None, KernelInfo(NUMPY, None, reason)
+        if reason == _ABSENT:
+            return None, KernelInfo(NUMPY, None, "rmqstore-kernel is not installed")
+        warn(_log, say("numpy runs", reason=reason))
+        return None, KernelInfo(NUMPY, None, reason.text())
     if seam != SEAM:
-        versions = f"rmqstore-kernel {version} has version {seam} of the interface, this reader needs {SEAM}"
+        versions = say("kernel version", version=str(version), found=str(seam), needed=str(SEAM))
         if wanted == COMPILED:
-            raise OptionError(f"{_VARIABLE}={COMPILED}, but {versions}. Install the rmqstore-kernel of this reader's version")
-        _log.warning("%s. It is not used: reads are slower", versions)
-        return None, KernelInfo(NUMPY, None, versions)
+            raise OptionError(say("kernel of other version", variable=_VARIABLE, wanted=COMPILED, versions=versions))
+        warn(_log, say("kernel not used", versions=versions))
+        return None, KernelInfo(NUMPY, None, versions.text())
     return module, KernelInfo(COMPILED, version, "rmqstore-kernel is installed" if not wanted else f"{_VARIABLE}={COMPILED}")
 
 
-def _missing(error: Exception) -> str:
+def _missing(error: Exception) -> Said:
     """Why the compiled module cannot be imported."""
     if not isinstance(error, ImportError) or (error.name or "").partition(".")[0] != _MODULE:
-        return f"{_MODULE} cannot be imported: {error}"
+        return say("kernel not imported", module=_MODULE, error=str(error))
     is_zipped = __spec__ is not None and isinstance(__spec__.loader, zipimporter)
-    return f"{_ABSENT}, and Python cannot load it from a zip" if is_zipped else _ABSENT
+    return Said("kernel zipped") if is_zipped else _ABSENT
 
 
 def _compiled() -> Any:

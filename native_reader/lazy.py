@@ -169,19 +169,22 @@ class Scan(Lazy):
         """
         from native_reader.plan.explain import Explanation
 
-        return Explanation(self._stores, self.plan(), self._zone, tuple(self.doubts()))
+        said = tuple(doubt.said for doubt in doubts_of(self._stores, self._predicate) if doubt.said is not None)
+        return Explanation(self._stores, self.plan(), self._zone, tuple(spelled(each.text(), str) for each in said), said)
 
-    def doubts(self, spell: Callable[[str], str] = str) -> list[str]:
+    def doubts(self, spell: Callable[[str], str] = str, language: str = ENGLISH) -> list[str]:
         """List topics, queues and ids in the conditions that are not in the stores, and so may match nothing.
 
         Args:
             spell: How option names are written.
+            language: `en` or `zh`.
 
         Examples:
             >>> store.messages(topic="oders").doubts()
             ["...'oders'...Did you mean 'orders'?..."]
         """
-        return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
+        doubts = doubts_of(self._stores, self._predicate)
+        return [spelled(doubt.said.text(language), spell) for doubt in doubts if doubt.said is not None]
 
     def unread_tiers(self, spell: Callable[[str], str] = str, language: str = ENGLISH) -> list[str]:
         """List what tiered storage holds that may match, if the scan does not read it.

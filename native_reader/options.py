@@ -38,6 +38,7 @@ from native_reader.plan.planning import Planning
 from native_reader.plan.ways import ACCESSES, AUTO, TRUST
 from native_reader.predicate.patterns import java_regex
 from native_reader.predicate.sql import moment_zone
+from native_reader.sentences import Said, say, told
 from native_reader.storage.local import LocalPath, text_of
 from native_reader.storage.remote import Access, fs_names
 
@@ -58,14 +59,14 @@ class ValueType(NamedTuple):
 
 def _parse_text(name: str, given: str) -> str:
     if not given.strip():
-        raise OptionError(f"{option_name(name)} is empty. Omit the option instead")
+        raise OptionError(say("empty option", option=option_name(name)))
     return given
 
 
 def _parse_texts(name: str, given: str) -> list[str]:
     several = [part.strip() for part in given.split(",")]
     if not all(several):
-        raise OptionError(f"{option_name(name)}={given!r} has an empty name between commas")
+        raise OptionError(say("empty between commas", option=option_name(name), given=repr(given)))
     return several
 
 
@@ -76,7 +77,7 @@ def _parse_integer(name: str, given: str) -> int | str:
 
 def _parse_flag(name: str, given: str) -> bool:
     if given.strip().lower() not in ("true", "false"):
-        raise OptionError(f"{option_name(name)} must be true or false, not {given!r}")
+        raise OptionError(say("not a written flag", option=option_name(name), given=repr(given)))
     return given.strip().lower() == "true"
 
 
@@ -98,14 +99,14 @@ def _pattern(name: str, value: object) -> str:
     try:
         java_regex(pattern)
     except ValueError as error:
-        raise OptionError(f"{option_name(name)}={pattern!r}: {error}") from None
+        raise OptionError(say("wrong pattern", option=option_name(name), pattern=repr(pattern), error=told(error))) from None
     return pattern
 
 
 def _tags(name: str, value: object) -> list[str]:
     tags = [tag.strip() for each in texts(name, value) for tag in each.split("||")]
     if not all(tags):
-        raise OptionError(f"{option_name(name)}={value!r} has an empty tag. Example: 'paid || refunded'")
+        raise OptionError(say("empty tag", option=option_name(name), value=repr(value)))
     return tags
 
 
@@ -125,10 +126,10 @@ def _offsets(name: str, value: object, all_of_it: str, unbounded: int) -> list[t
             raise TypeError
         bounds = [(topic, _queue(queue), offset) for topic, queues in by_topic.items() for queue, offset in queues.items()]
     except (ValueError, TypeError, AttributeError, RecursionError):
-        expected = f"'{all_of_it}', or offsets by topic and queue. Example: {_EXAMPLE}"
-        raise OptionError(f"{option_name(name)}={value!r} is invalid. It must be {expected}") from None
+        expected = say("offsets expected", all=all_of_it, example=_EXAMPLE)
+        raise OptionError(say("wrong offsets", option=option_name(name), value=repr(value), expected=expected)) from None
     return [
-        (topic, _queue_id(name, queue), whole(name, offset, 0, of=f" of {topic}/{queue}"))
+        (topic, _queue_id(name, queue), whole(name, offset, 0, of=say("of a queue", topic=topic, queue=queue)))
         for topic, queue, offset in bounds
         if offset != unbounded
     ]
@@ -146,7 +147,7 @@ def _queue(key: object) -> int:
 
 
 def _parse_access(name: str, given: str) -> object:
-    raise OptionError(f"{option_name(name)} is several options. Write each by its name, for example fs.region")
+    raise OptionError(say("several options", option=option_name(name)))
 
 
 TEXT = ValueType("text", _parse_text, _non_empty)
@@ -356,10 +357,10 @@ class ReadOptions(MessageOptions):
 def refuse_in_streams(options: MessageOptions, instead: str) -> None:
     """Reject options that end a read, or miss new messages. `instead`: what to do, for the error."""
     if options.values["access"] == TRUST:
-        raise OptionError("access=trust misses new messages in a stream, because a broker writes consume queues after the log. Omit it")
+        raise OptionError(Said("trust in stream"))
     for each in options_of(MessageOptions):
         if not each.streams and options.values[each.name] not in (None, False):
-            raise OptionError(f"{option_name(each.name)} is not supported in a stream, which has no end. {instead}")
+            raise OptionError(say("not in stream", option=option_name(each.name), instead=instead))
 
 
 LENIENT: Mapping[str, Any] = MappingProxyType({"mode": DROPMALFORMED, "fail_on_data_loss": False})

@@ -15,26 +15,21 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS
-from native_reader.errors import OptionError, UseError, did_you_mean, option_name, shown
+from native_reader.errors import OptionError, UseError, option_name, shown
 from native_reader.frames.dataset import ScanDataset
 from native_reader.frames.lazy import Lazy
 from native_reader.frames.statement import Statement
 from native_reader.predicate.tree import Predicate, all_of
 from native_reader.scan.progress import Progress, Watch
 from native_reader.scan.run import Run
+from native_reader.sentences import Said, meant, say
 from native_reader.storage.local import linked
 
 MESSAGES = "messages"
-_INSTALL = (
-    "an SQL query needs the package duckdb, 1.4 or newer: pip install 'rmqstore-spark[sql]'. "
-    "The program file and the container image do not have it"
-)
-"""DuckDB 1.4 and newer has no wheel for glibc 2.17, which the program file runs on."""
 _ROWS = 256
 """At most in one batch: DuckDB holds it whole, and a body can have 4 MiB."""
 _FARTHEST = 12
 """Hours from UTC of the zones without a place that DuckDB has on both sides."""
-_ONLY = "only a query is possible: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW or SUMMARIZE. Nothing is written"
 _TABLE = re.compile(r"Table with name (.+?) does not exist")
 _COLUMN = re.compile(r'column "([^"]+)" not found|does not have a column named "([^"]+)"')
 _OF_TEXT = ("Parser", "Syntax", "Binder", "Catalog", "Permission")
@@ -74,7 +69,7 @@ class Query:
     ) -> None:
         """`tables`: the columns of each table. `open_table`: makes one, with these columns."""
         if not isinstance(text, str) or not text.strip():
-            raise OptionError(f"sql={shown(text)} is no query. Example: SELECT topic, count(*) FROM messages GROUP BY topic")
+            raise OptionError(say("sql no query", text=shown(text)))
         self._text, self._tables, self._open, self._zone, self._is_plain = text, tables, open_table, zone, is_plain
         self._jobs, self._progress = jobs, progress
         self._statement = Statement(text)
@@ -128,7 +123,7 @@ class Query:
             connection.execute("SET lock_configuration = true")
             kinds = [each.type for each in connection.extract_statements(self._text)]
             if kinds != [duckdb.StatementType.SELECT]:
-                raise OptionError(f"sql: {_ONLY if len(kinds) < 2 else 'write one query, not several'}")
+                raise OptionError(Said("sql only" if len(kinds) < 2 else "sql several"))
             found = connection.sql(self._text)
             found = found.project(_projected(found.columns, map(str, found.types), self._is_plain))
             return (found.to_arrow_reader if hasattr(found, "to_arrow_reader") else found.fetch_arrow_reader)(_ROWS)
@@ -189,15 +184,15 @@ class Query:
             return self._failed
         kind, _, text = str(error).partition("\n")[0].partition(" Error: ")
         if not kind.endswith(_OF_TEXT):
-            return OptionError(f"sql: {kind} Error; its words may have values of rows, and are not shown")
+            return OptionError(say("sql hidden", name=kind))
         if found := _TABLE.search(text):
             known = ", ".join(self._tables)
-            return OptionError(f"sql: the table {found[1]!r} does not exist.{did_you_mean(found[1], self._tables)} All tables: {known}")
+            return OptionError(say("sql no table", name=repr(found[1]), near=meant(found[1], self._tables), known=known))
         if found := _COLUMN.search(text):
             names = self._statement.names(self._tables)
             name, columns = found[1] or found[2], [column for table in self._tables if table in names for column in self._tables[table]]
-            return OptionError(f"sql: the column {name!r} does not exist.{did_you_mean(name, columns)} DESCRIBE a table to see its columns")
-        return OptionError(f"sql: {text.strip().rstrip('.')}")
+            return OptionError(say("sql no column", name=repr(name), near=meant(name, columns)))
+        return OptionError(say("sql wrong", why=text.strip().rstrip(".")))
 
 
 def _connected(folder: str) -> Any:
@@ -205,7 +200,7 @@ def _connected(folder: str) -> Any:
     try:
         import duckdb
     except ImportError as error:
-        raise UseError(f"{_INSTALL} ({error})") from None
+        raise UseError(say("sql no duckdb", error=str(error))) from None
     # Without external access there are no files, no network and no extensions, and SQL cannot turn it on again.
     settings: dict[str, str | bool | int | float | list[str]] = {
         "enable_external_access": "false",
@@ -241,7 +236,5 @@ def _zone_of(name: str) -> str:
         # POSIX counts the hours to the west.
         return f"Etc/GMT{'-' if found[1] == '+' else '+'}{int(found[2])}"
     if re.search(r"[+-]\d", name):
-        raise OptionError(
-            f"{option_name('time_zone')}={name!r} is no zone that DuckDB has. Name one of a place, as Asia/Kolkata, or whole hours"
-        )
+        raise OptionError(say("sql no zone", option=option_name("time_zone"), name=repr(name)))
     return "UTC" if name in ("Z", "GMT") else name

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from native_reader.errors import StoreDamaged, shown
-from native_reader.sentences import Said, say
+from native_reader.errors import StoreDamaged, shown, warn
+from native_reader.sentences import Said, joined, say, words_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import REFUSED, is_unknown
 
@@ -47,11 +47,11 @@ class ConfigFile(NamedTuple):
         """An object of the file by its key; empty if the key is missing."""
         table = self.content.get(name, {})
         if not isinstance(table, dict):
-            raise StoreDamaged(f"{self.uri}: expected '{name}' to be an object, not {_kind_of(table).text()}. {_ADVICE}")
+            raise StoreDamaged(say("not an object", uri=self.uri, name=name, found=_kind_of(table), advice=_ADVICE))
         return table
 
 
-_ADVICE = "Restore the file from a copy, or move it away to read the store without it"
+_ADVICE = Said("restore config")
 
 
 def read_config(directory: str | None, name: str, table: str, *, beside: str | None = None) -> ConfigFile | None:
@@ -60,17 +60,17 @@ def read_config(directory: str | None, name: str, table: str, *, beside: str | N
     `table`: a key that the file must have, with an object. Raises StoreDamaged if what is there cannot be used.
     `beside`: where else the store has the same. The file may be an old one then, so its damage is only a warning.
     """
-    problems: list[str] = []
+    problems: list[Said] = []
     for uri, content in versions(directory, name):
         problem = content if isinstance(content, Said) else _problem_in(content, table)
         if problem is None:
             assert isinstance(content, dict)
             return ConfigFile(uri, content)
-        problems.append(problem.text() if is_unread(problem) else f"{uri}: {problem.text()}")
+        problems.append(problem if is_unread(problem) else say("at", place=uri, what=problem))
     if problems and beside is None:
-        raise StoreDamaged(f"{'; '.join(problems)}. {_ADVICE}")
+        raise StoreDamaged(say("config unreadable", problems=joined("semicolons", problems), advice=_ADVICE))
     if problems:
-        _log.warning("%s. %s is read instead", "; ".join(problems), beside)
+        warn(_log, say("config read instead", problems=joined("semicolons", problems), instead=str(beside)))
     return None
 
 
@@ -179,7 +179,7 @@ def versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            reason = error.strerror or str(error)
+            reason = words_of(error)
             if error.errno in REFUSED:
                 yield uri, say(FORBIDDEN, where=uri)
             else:

@@ -23,7 +23,9 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from native_reader.broker.config_files import BACKUP, ConfigFile, NotFastjson, parse, printable, read_config
+from native_reader.errors import warn
 from native_reader.layout.config_database import COMMITTED, PULLED, offset_in, queue_in
+from native_reader.sentences import say
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.rocksdb import is_database, open_database
 
@@ -79,7 +81,7 @@ def _files_of(offsets: _Offsets) -> str:
 @lru_cache(maxsize=256)
 def _say_left_behind(files: str, used: str) -> None:
     """Once in a process."""
-    _log.warning("%s is not used: the broker keeps its consumer offsets elsewhere, in %s", files, used)
+    warn(_log, say("offsets elsewhere", files=files, used=used))
 
 
 def _is_ahead(one: _Offsets, other: _Offsets) -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from native_reader.broker.settings import TopicConfig, topic_configs
-from native_reader.errors import OptionError, PathError, StoreDamaged, UnreadableError, option_name, shown
+from native_reader.errors import OptionError, PathError, StoreDamaged, UnreadableError, shown
 from native_reader.layout.pop import REVIVE_TOPIC_PREFIX
+from native_reader.sentences import Said, say
 from native_reader.storage.broker_conf import names_in
 from native_reader.storage.paths import uri_of
 from native_reader.storage.store import StoreFiles
@@ -100,10 +101,7 @@ def broker_names(stores: Sequence[StoreFiles], given: Mapping[str, str], configu
     owners: dict[str, str] = {}
     for uri in uris:
         if (other := owners.setdefault(names[uri], uri)) != uri:
-            raise OptionError(
-                f"{other} and {uri} are both of broker {shown(names[uri])}. "
-                f"Give at least one of them another name with {option_name('names')}: {uri}=NAME"
-            )
+            raise OptionError(say("one broker twice", other=other, uri=uri, name=shown(names[uri])))
     return {uri: names[uri] for uri in uris}
 
 
@@ -112,14 +110,14 @@ def _meant(path: str, uris: Sequence[str]) -> str:
     place = uri_of(path).rstrip("/")
     found = [uri for uri in uris if place == uri or place.startswith(f"{uri}/")] or [uri for uri in uris if uri.startswith(f"{place}/")]
     if len(found) != 1:
-        what = f"{len(found)} stores" if found else "none of the stores"
-        raise OptionError(f"{option_name('names')}: {shown(path)} is {what}. The stores: {names_of(uris, _MOST_NAMES)}")
+        what = say("stores at path", count=len(found)) if found else Said("no store at path")
+        raise OptionError(say("name of no store", path=shown(path), what=what, stores=names_of(uris, _MOST_NAMES)))
     return found[0]
 
 
 def _checked(name: str) -> str:
     if not name.strip():
-        raise OptionError(f"{option_name('names')}: a name is empty")
+        raise OptionError(Said("empty name"))
     return name
 
 

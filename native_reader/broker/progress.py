@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 
 from native_reader.broker.store_database import timer_in_database
-from native_reader.errors import UnreadableError
+from native_reader.errors import UnreadableError, warn
 from native_reader.layout.progress import CHECKPOINT_SIZE, TIMER_CHECK_SIZE, Checkpoint, TimerCheck, checkpoint_in, timer_check_in
+from native_reader.sentences import say, told
 from native_reader.storage.protocol import storage_of
 
 _log = logging.getLogger("native_reader")
@@ -21,7 +22,7 @@ def timer_check_of(store: str, config: str | None) -> TimerCheck | None:
     try:
         in_database = timer_in_database(store)
     except UnreadableError as error:
-        _log.warning("%s. Messages of the timer are `unknown` without it", error)
+        warn(_log, say("timer unknown", why=told(error)))
         return None
     if in_file is None or in_database is None:
         return in_database or in_file

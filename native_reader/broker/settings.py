@@ -24,8 +24,9 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from native_reader.broker.config_files import NotFastjson, config_text, parse, printable, read_config
-from native_reader.errors import StoreDamaged, UnreadableError
+from native_reader.errors import StoreDamaged, UnreadableError, warn
 from native_reader.layout.config_database import GROUPS, TOPICS, json_in, name_in
+from native_reader.sentences import Said, say
 from native_reader.storage.rocksdb import Database, is_database, open_database
 
 _log = logging.getLogger("native_reader")
@@ -103,7 +104,7 @@ def settings_in(config: str | None, kinds: Collection[str] = (TOPIC, GROUP)) -> 
 @lru_cache(maxsize=256)
 def _say_left_behind(uri: str, used: str, kind: str) -> None:
     """Once in a process."""
-    _log.warning("%s is not used: the broker keeps its %ss elsewhere, in %s", uri, kind, used)
+    warn(_log, say("settings elsewhere", uri=uri, settings=Said(f"settings of {kind}"), used=used))
 
 
 def _sources(config: str, kind: _Kind) -> list[_Source]:
@@ -152,7 +153,7 @@ def _value(where: str, text: bytes) -> Any:
     try:
         return parse(text)
     except NotFastjson as error:
-        raise StoreDamaged(f"{where} is not JSON at byte {error.position:,} of its value: {error.expected}") from error
+        raise StoreDamaged(say("value not json", where=where, position=error.position, expected=error.expected)) from error
 
 
 def _with_forbidden(value: Any, forbidden: Any) -> Any:

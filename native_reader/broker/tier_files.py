@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from native_reader.broker.config_files import versions
-from native_reader.errors import OptionError, PathError, option_name
-from native_reader.storage.broker_conf import tiered_settings
+from native_reader.errors import OptionError, option_name
+from native_reader.sentences import say
+from native_reader.storage.broker_conf import tiered_settings_if_any
 from native_reader.storage.paths import list_if_possible, uri_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles, log_of_files
@@ -88,11 +89,11 @@ def queues_of_tier(store: StoreFiles, path: str | None) -> list[TierQueue]:
         own = [broker for broker in brokers if broker in _brokers_of(store)] or brokers
         if len(own) > 1:
             names = names_of(own, _MOST_NAMED)
-            raise OptionError(f"{folder} has the tiers of several brokers: {names}. Set {chosen} to a folder with that of this store only")
+            raise OptionError(say("several tiers", folder=folder, names=names, option=chosen))
         if own:
             return [queue for queue in queues if queue.broker == own[0]]
-    where = f"{path} has no folder <8 hex>_<cluster>" if path else f"no tiered storage of {store.uri} was found on a disk"
-    raise OptionError(f"{where}. Set {chosen} to the broker's tieredStoreFilePath; a tier in object storage is not read")
+    where = say("no tier folder", path=str(path)) if path else say("tier not found", store=store.uri)
+    raise OptionError(say("no tier", where=where, option=chosen))
 
 
 def _brokers_of(store: StoreFiles) -> set[str]:
@@ -146,10 +147,7 @@ def tier_path(store: str, conf: str | None) -> str | None:
 
 def settings_in(uri: str | None) -> str | None:
     """The path of the tier in a configuration file: empty if it has none, None if the broker has no tier."""
-    try:
-        return None if uri is None else tiered_settings(uri)
-    except PathError:
-        return None
+    return None if uri is None else tiered_settings_if_any(uri)
 
 
 def directories_in(uri: str) -> list[str]:

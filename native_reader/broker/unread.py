@@ -10,7 +10,7 @@ from native_reader.broker.databases import faulty_databases
 from native_reader.broker.tier import Tier, tier_of
 from native_reader.broker.tier_files import tier_folders
 from native_reader.layout.times import EPOCH
-from native_reader.sentences import Said, say, verbatim
+from native_reader.sentences import Said, say, verbatim, words_of
 from native_reader.storage.local import refused_below
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, scheme_of, storage_of
@@ -115,7 +115,7 @@ def why_unknown(uri: str, error: OSError) -> Said | None:
     """The same, after a try."""
     if error.errno in REFUSED:
         return say("forbidden", where=uri)
-    return say("not given", where=uri, reason=error.strerror or str(error)) if is_unknown(error) else None
+    return say("not given", where=uri, reason=words_of(error)) if is_unknown(error) else None
 
 
 def _forbidden(store: StoreFiles, refused: Sequence[str] | None) -> Iterator[Unread]:

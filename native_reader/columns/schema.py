@@ -11,7 +11,7 @@ import pyarrow as pa
 from native_reader.columns import makers as make
 from native_reader.columns.makers import Maker
 from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, ColumnSource, selected
-from native_reader.errors import SchemaError, option_name
+from native_reader.errors import SchemaError
 from native_reader.layout.properties import (
     DELAY,
     DLQ_ORIGIN_MESSAGE_ID,
@@ -27,6 +27,7 @@ from native_reader.layout.properties import (
 )
 from native_reader.layout.record import HEAD
 from native_reader.predicate.tree import Predicate
+from native_reader.sentences import say
 
 _STRING = pa.string()
 
@@ -194,7 +195,7 @@ def projected(columns: str | Iterable[str] | None, corrupt_name: str | None = No
     `corrupt_name`: the user's name for `corrupt_record`, which is then always included.
     """
     if corrupt_name is not None and corrupt_name in COLUMNS and corrupt_name != CORRUPT_RECORD:
-        raise SchemaError(f"{option_name('column_name_of_corrupt_record')}={corrupt_name} is the name of another column. Choose a new name")
+        raise SchemaError(say("column taken", name=corrupt_name))
     names = _projected(columns, corrupt_name)
     return names if corrupt_name is None or CORRUPT_RECORD in names else (*names, CORRUPT_RECORD)
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from native_reader.errors import SchemaError, did_you_mean
+from native_reader.errors import SchemaError
+from native_reader.sentences import meant, say
 
 ALL = "*"
 """The name for all columns."""
@@ -36,10 +37,10 @@ def selected(columns: str | Iterable[str], known: Collection[str]) -> tuple[str,
         return tuple(known)
     for name in names:
         if name not in known:
-            raise SchemaError(f"column '{name}' does not exist.{did_you_mean(name, known)} All columns: {', '.join(known)}")
+            raise SchemaError(say("no column", name=name, near=meant(name, known), known=", ".join(known)))
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise SchemaError(f"column '{twice}' is requested twice")
+        raise SchemaError(say("column twice", name=twice))
     return tuple(names)
 
 

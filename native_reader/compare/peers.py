@@ -222,7 +222,7 @@ def peers_of(stores: Sequence[StoreFiles], *, jobs: int = 1, progress: Watch = F
     framed = [not store.segments or any(each.framing == DLEDGER for each in store.segments) for store in stores]
     for store, is_peer in zip(stores, framed, strict=True):
         if not is_peer:
-            raise OptionError(f"{store.uri} is not the store of a DLedger peer. Compare it with one other store: rmqstore diff A B")
+            raise OptionError(say("no peer", uri=store.uri))
     return Peers([peer_of(chr(ord("a") + number), store, jobs, progress) for number, store in enumerate(stores)])
 
 

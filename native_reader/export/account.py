@@ -15,6 +15,7 @@ from native_reader.export.target import Target, open_exported
 from native_reader.export.writers import ExportedFile
 from native_reader.plan.lost import Missing
 from native_reader.records.damages import CHECKSUM, Damage, Damages, Report, SegmentReport
+from native_reader.sentences import say
 
 SUMMARY, DAMAGE, TASKS = "_summary.json", "_damage.jsonl", "_parts"
 CLASSES = ("record_bytes", "blank_bytes", "damage_bytes", "unwritten_bytes", "stale_bytes", "unread_bytes")
@@ -76,7 +77,7 @@ def saved_record(target: Target, task: int) -> TaskRecord | None:
         )
         return TaskRecord([ExportedFile(**file) for file in counts["files"]], report, counts["cut"])
     except (ValueError, TypeError, LookupError, StopIteration) as error:
-        raise ExportError(f"{target.path}/{name} is damaged. Export to another folder") from error
+        raise ExportError(say("account damaged", path=target.path, name=name)) from error
 
 
 @dataclass(frozen=True, slots=True, repr=False)

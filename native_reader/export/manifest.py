@@ -19,7 +19,7 @@ from native_reader.plan.tier_log import TierLog
 from native_reader.plan.ways import ALONE, AUTO, SCAN, SUMMARY, TRUST, ByQueues, BySummary, Scanned, Way
 from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import SegmentReport
-from native_reader.sentences import Said
+from native_reader.sentences import Said, say
 from native_reader.storage.store import Segment, StoreFiles
 
 NAME = "_export.json"
@@ -127,8 +127,8 @@ def saved(target: Target) -> Manifest | None:
                 [_missing(each) for each in known["missing"]],
             )
     except (ValueError, TypeError, LookupError) as error:
-        raise ExportError(f"{target.path}/{NAME} is damaged, or not the file of an export. Export to another folder") from error
-    raise OptionError(f"{target.path} holds an export of another version of this package. Export to another folder")
+        raise ExportError(say("manifest damaged", path=target.path, name=NAME)) from error
+    raise OptionError(say("export of other version", path=target.path))
 
 
 def _missing(known: Mapping[str, Any]) -> Missing:
@@ -156,13 +156,10 @@ def check_same(target: Target, begun: ExportRequest, request: ExportRequest) -> 
             continue
         before, now = _shown(begun.get(name)), _shown(request[name])
         if name == "stores":
-            raise OptionError(f"{target.path} holds an export of {before}, not of {now}. Export to another folder")
+            raise OptionError(say("export of other stores", path=target.path, before=before, now=now))
         if name == "version":
-            raise OptionError(f"{target.path} holds an export of version {before}; this is {now}. Finish it with that one, or export anew")
-        raise OptionError(
-            f"{target.path} holds an export with {option_name(name)}={before}, not {now}. "
-            "Use the same options to continue it, or export to another folder"
-        )
+            raise OptionError(say("export of version", path=target.path, before=before, now=now))
+        raise OptionError(say("export of other options", path=target.path, option=option_name(name), before=before, now=now))
 
 
 def _in_order(request: ExportRequest) -> Iterable[str]:

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from native_reader.arrow import array, numpy_of
-from native_reader.errors import OptionError, did_you_mean
+from native_reader.errors import OptionError
 from native_reader.layout.times import each_moment
+from native_reader.sentences import Said, meant, say
 
 DAY = "day"
 _DAY_IS_OF = "store_timestamp"
@@ -65,11 +66,11 @@ def partitioning_of(names: str | Sequence[str], zone: tzinfo | None) -> Partitio
     given = [name.strip() for name in names.split(",")] if isinstance(names, str) and names else list(names)
     for name in given:
         if name not in PARTITION_COLUMNS:
-            near = did_you_mean(name, PARTITION_COLUMNS) if isinstance(name, str) else ""
-            raise OptionError(f"partition_by: {name!r} is not a partition column.{near} Possible: {', '.join(PARTITION_COLUMNS)}")
+            near = meant(name, PARTITION_COLUMNS) if isinstance(name, str) else Said("nothing")
+            raise OptionError(say("no partition column", name=repr(name), near=near, columns=", ".join(PARTITION_COLUMNS)))
     twice = next((name for name in given if given.count(name) > 1), None)
     if twice is not None:
-        raise OptionError(f"partition_by names '{twice}' twice")
+        raise OptionError(say("partition twice", name=twice))
     return Partitioning(given, zone)
 
 

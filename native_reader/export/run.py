@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from native_reader.columns.projection import Projection
-from native_reader.errors import ExportError, OptionError, StoreError, did_you_mean, reason_of, shown
+from native_reader.errors import ExportError, OptionError, StoreError, shown
 from native_reader.export.account import (
     SUMMARY,
     Exported,
@@ -40,6 +40,7 @@ from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import Report
 from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.scan.read import Reading, Shared, tell_again
+from native_reader.sentences import Said, meant, say, told
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 
@@ -87,25 +88,25 @@ def export(
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise ExportError(f"{target.path}: could not write: {reason_of(error)}. Start the same export again to continue it") from error
+        raise ExportError(say("export not written", path=target.path, why=told(error))) from error
 
 
 def _shape(wanted: WantedExport, to: str, partition_by: str | Sequence[str], compression: str | None, text_bodies: bool) -> FileShape:
     if not isinstance(to, str) or to not in FORMATS:
-        near = did_you_mean(to, FORMATS) if isinstance(to, str) else ""
-        raise OptionError(f"to={shown(to)} is not a format.{near} Possible: {', '.join(FORMATS)}")
+        near = meant(to, FORMATS) if isinstance(to, str) else Said("nothing")
+        raise OptionError(say("no format", format=shown(to), near=near, formats=", ".join(FORMATS)))
     possible = FORMATS[to].compressions
     if compression is not None and compression not in possible:
-        raise OptionError(f"compression={shown(compression)} is not possible with to={to}. Possible: {', '.join(possible)}")
+        raise OptionError(say("no such compression", compression=shown(compression), format=to, possible=", ".join(possible)))
     if text_bodies and to not in TEXT_FORMATS:
-        raise OptionError(f"text_bodies is only for to={' and to='.join(TEXT_FORMATS)}. Other formats hold the bytes themselves")
+        raise OptionError(say("text bodies only", formats=" and to=".join(TEXT_FORMATS)))
     partitioning = partitioning_of(partition_by, None if wanted.zone is None else moment_zone(wanted.zone))
     name = wanted.projection.column_name_of_corrupt_record
     if name in partitioning.names:
-        raise OptionError(f"column_name_of_corrupt_record={name} is also a partition column. Choose a new name")
+        raise OptionError(say("corrupt is partition", name=name))
     schema = pa.schema([field for field in wanted.projection.schema if field.name not in partitioning.names])
     if not len(schema):
-        raise OptionError("partition_by names every column, so the files would be empty. Add columns")
+        raise OptionError(Said("all columns partition"))
     return FileShape(to, possible[0] if compression is None else compression, bool(text_bodies), partitioning, schema)
 
 
@@ -153,7 +154,7 @@ class _Export:
     def _refuse_other_files(self) -> None:
         """Only an empty folder, or one where an export was stopped before it began, may be filled."""
         if self._target.other_names() or set(self._target.temporaries()) - {NAME}:
-            raise OptionError(f"{self._target.path} is not empty, and holds no export to continue. Choose a new or empty folder")
+            raise OptionError(say("folder with other files", path=self._target.path))
 
     def _settled(self, manifest: Manifest) -> dict[int, TaskRecord]:
         """The records of complete tasks. Gives their files their names, and deletes what other tasks left."""
@@ -166,7 +167,7 @@ class _Export:
             for file in record.files:
                 if self._target.content(file.name) != Content(file.bytes, file.checksum):
                     place = f"{self._target.path}/{file.name}"
-                    raise ExportError(f"{place} was changed or deleted after it was written. Export to another folder")
+                    raise ExportError(say("export changed", place=place))
             temporaries -= {file.temporary for file in record.files}
             records[task] = record
         for temporary in temporaries:

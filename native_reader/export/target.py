@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Self
 import pyarrow as pa
 
 from native_reader.errors import ExportError, OptionError
+from native_reader.sentences import Said, say, words_of
 from native_reader.storage.local import LocalPath, local_path
 from native_reader.storage.paths import uri_of
 from native_reader.storage.store import StoreFiles
@@ -46,7 +47,7 @@ class Target:
     def __init__(self, path: LocalPath, stores: Iterable[StoreFiles]) -> None:
         uri = uri_of(path)
         if not uri.startswith(_FILE):
-            raise OptionError(f"{uri} is not a local path. An export is written to a folder of this machine; copy it from there")
+            raise OptionError(say("not local", uri=uri))
         self.path = local_path(uri)
         _refuse_unprintable(self.path)
         refuse_inside(self.path, stores)
@@ -60,13 +61,13 @@ class Target:
                     flush_folder(os.path.dirname(self.path))
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            why = "it is a file" if os.path.isfile(self.path) else error.strerror
-            raise ExportError(f"{self.path}: cannot create this folder: {why}. Choose another") from error
+            why = Said("is a file") if os.path.isfile(self.path) else words_of(error)
+            raise ExportError(say("folder not made", path=self.path, why=why)) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._lock)
-            raise ExportError(f"{self.path}: another program is writing to this folder") from None
+            raise ExportError(say("folder in use", path=self.path)) from None
         except OSError as error:
             if error.errno not in _NOT_SUPPORTED:
                 os.close(self._lock)
@@ -139,7 +140,7 @@ class Target:
         folder = self._at(name)
         os.makedirs(folder, exist_ok=True)
         if os.path.realpath(folder) != os.path.join(os.path.realpath(self.path), *name.split("/")):
-            raise ExportError(f"{folder} is a link, or inside one, which no export makes. Remove it, or export to another folder")
+            raise ExportError(say("export link", folder=folder))
 
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""
@@ -162,7 +163,7 @@ class Target:
                 os.rename(self._at(name), self._at(wanted))
             except FileNotFoundError:
                 if not os.path.lexists(self._at(wanted)):
-                    raise ExportError(f"{self._at(name)} was deleted before the run was complete. Export to another folder") from None
+                    raise ExportError(say("part gone", path=self._at(name))) from None
             folders.add(os.path.dirname(self._at(wanted)))
         self._flush_folders(folders)
 
@@ -176,10 +177,7 @@ class Target:
         for temporary, name in files:
             path = self._at(name)
             if os.path.lexists(path):  # `Orders` and `orders` are one folder on some file systems
-                raise ExportError(
-                    f"{path} already exists. Either something else wrote it, or this file system does not distinguish two partitions "
-                    "whose names differ in case. Export to another folder"
-                )
+                raise ExportError(say("partition exists", path=path))
             self._rename(temporary, name)
             folders.add(os.path.dirname(path))
         self._flush_folders(folders)
@@ -224,9 +222,9 @@ def _refuse_unprintable(path: str) -> None:
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise OptionError(f"{path}: the name of this folder is not UTF-8. Choose another") from None
+        raise OptionError(say("folder not utf-8", path=path)) from None
     if "\0" in path:
-        raise OptionError(f"{path}: no folder can have this name. Choose another")
+        raise OptionError(say("no folder name", path=path))
 
 
 def refuse_inside(path: str, stores: Iterable[StoreFiles]) -> None:
@@ -245,7 +243,7 @@ def refuse_inside(path: str, stores: Iterable[StoreFiles]) -> None:
                 continue
             folder = os.path.realpath(local_path(uri))
             if own == folder or own.startswith(folder.rstrip("/") + "/"):
-                raise OptionError(f"{path} is inside the store {store.uri}. Choose a folder outside it: a store is never changed")
+                raise OptionError(say("inside the store", path=path, store=store.uri))
 
 
 def text_of_file(path: str) -> str | None:
@@ -256,8 +254,8 @@ def text_of_file(path: str) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise OptionError(f"{path}: cannot read this file: {why}") from error
+        why = words_of(error) if isinstance(error, OSError) else Said("not utf8")
+        raise OptionError(say("cannot read file", path=path, why=why)) from error
 
 
 def save_text(path: str, text: str, stores: Iterable[StoreFiles]) -> None:
@@ -274,7 +272,7 @@ def save_text(path: str, text: str, stores: Iterable[StoreFiles]) -> None:
         os.replace(part, path)
         flush_folder(folder)
     except OSError as error:
-        raise ExportError(f"{path}: could not write: {error.strerror}") from error
+        raise ExportError(say("file not written", path=path, why=words_of(error))) from error
 
 
 def flush_folder(folder: str) -> None:

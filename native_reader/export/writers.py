@@ -16,6 +16,7 @@ from native_reader.errors import OptionError
 from native_reader.export.formats import FORMATS, Writer, suffix_of
 from native_reader.export.partitions import Key, Partitioning
 from native_reader.export.target import Target
+from native_reader.sentences import say
 from native_reader.tuning import TUNING
 
 _BATCH_COSTS = 8 << 10
@@ -84,10 +85,7 @@ class TaskFiles:
         for key, rows in self._shape.partitioning.split(batch):
             self._keys.add(key)
             if len(self._keys) > TUNING.export_partitions:
-                raise OptionError(
-                    f"partition_by={','.join(self._shape.partitioning.names)} makes more than {TUNING.export_partitions:,} partitions "
-                    "in one task. Choose columns with fewer values"
-                )
+                raise OptionError(say("many partitions", names=",".join(self._shape.partitioning.names), most=TUNING.export_partitions))
             self._add(key, rows.select(self._shape.schema.names))
         if self.buffered > TUNING.export_buffer:
             for key in sorted(self._sizes, key=self._sizes.__getitem__, reverse=True):

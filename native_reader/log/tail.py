@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from native_reader.broker.progress import checkpoint_of
+from native_reader.errors import warn
 from native_reader.layout.begin import read_pair
 from native_reader.layout.progress import Checkpoint
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
@@ -26,6 +27,7 @@ from native_reader.log.recovery import is_controlled
 from native_reader.log.runs import RecordRun, Runs
 from native_reader.records.sync import head_at, valid_records
 from native_reader.records.walk import EndWalk
+from native_reader.sentences import say
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_live
 from native_reader.storage.window import Window
 
@@ -73,7 +75,7 @@ def look_at_end(
     end = _Tail(store, max_record_bytes, walked_whole, past_unreadable, tail == ALL).end()
     bound = end_in_checkpoint(store, tail)
     if bound is None and tail not in (AVAILABLE, ALL):
-        _log.warning("%s: the checkpoint has no %s offset, so tail=%s reads to the end of the log", store.uri, tail, tail)
+        warn(_log, say("no bound in checkpoint", store=store.uri, tail=tail))
     if bound is None or bound >= end.offset:
         return end
     segment = store.segment_at(bound)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from native_reader.account.account import Account
 from native_reader.account.states import STATES
-from native_reader.errors import ExportError, OptionError, StoreError, reason_of
+from native_reader.errors import ExportError, OptionError, StoreError
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.export.writers import folder_name
@@ -40,7 +40,7 @@ from native_reader.lost.rows import COLUMNS, Row, TopicLoss, csv_lines, json_lin
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.scan.progress import Watch
 from native_reader.scan.run import Run
-from native_reader.sentences import ENGLISH, LANGUAGES
+from native_reader.sentences import ENGLISH, LANGUAGES, say, told
 from native_reader.storage.local import LocalPath, local_path
 from native_reader.storage.store import StoreFiles, past_failures
 from native_reader.tables import TABLES
@@ -110,7 +110,7 @@ def write_lost(
     try:
         with folder:
             if others := folder.other_names():
-                raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
+                raise OptionError(say("folder not empty", path=folder.path, name=min(others)))
             look = _Look(files, reading, {"jobs": jobs, "progress": progress}, tier)
             account = look.account()
             keys = None if asked.keys is None else AskedKeys(asked.keys, account)
@@ -126,7 +126,7 @@ def write_lost(
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise ExportError(f"{folder.path}: could not write: {reason_of(error)}. Choose another folder") from error
+        raise ExportError(say("lost not written", path=folder.path, why=told(error))) from error
 
 
 @dataclass(frozen=True, slots=True)

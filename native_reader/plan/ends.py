@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.errors import warn
 from native_reader.log.tail import ALL, AVAILABLE, LogEnd, look_at_end
 from native_reader.plan.lost import CheckedEnd, Lost
 from native_reader.plan.planning import Planning
@@ -78,7 +79,7 @@ def _find_end(store: StoreFiles, planning: Planning) -> CheckedEnd:
         return checked
     if lost.is_loss and planning.fail_on_data_loss and not planning.lenient:
         raise lost.error()
-    _log.warning("%s", lost, extra={"is_loss": lost.is_loss, "said": lost.said})
+    warn(_log, lost.said, is_loss=lost.is_loss)
     if planning.lenient and lost.junk_end > end.offset:
         return checked._replace(offset=lost.junk_end, follows_record=False)
     return checked

@@ -21,6 +21,7 @@ from native_reader.plan.ways import AUTO, SCAN, TRUST
 from native_reader.predicate.needles import needles_of
 from native_reader.predicate.outcomes import Facts, NoneOf, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Predicate
+from native_reader.sentences import Said, say
 from native_reader.sides.queues import Queue, QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.rocksdb_queues import why_unreadable
@@ -30,8 +31,8 @@ from native_reader.tuning import TUNING
 _NARROWED_BY_QUEUES = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "record_size", "tags")
 """A condition on one of these columns makes queues useful. A physical offset needs none."""
 
-SEARCHED = "a search for the wanted bytes costs less"
-OF_ENTRIES = "rows are made from the entries of all queues"
+SEARCHED = Said("search costs less")
+OF_ENTRIES = Said("of all entries")
 _MOST_TOPICS = 64
 _SAMPLES, _SAMPLED = 4, 32
 _READ_WHOLE = 4096
@@ -94,7 +95,7 @@ class AccessPath:
     """How one store will be read, and why; with the approximate number of wanted entries and bytes."""
 
     access: str = SCAN
-    why: str = ""
+    why: Said | None = None
     share: float = 1.0
     queues: int = 0
     entries: int = 0
@@ -138,13 +139,11 @@ def is_too_small(uri: str, size: int, topics: int) -> bool:
 def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int, columns: Collection[str] | None = None) -> AccessPath:
     """How to read a store whose log ends at `end`. `columns`: those that rows need; None if each record must be read."""
     if access == SCAN:
-        return AccessPath(why="access=scan")
+        return AccessPath(why=Said("as scan"))
     listed = access == TRUST and is_listed(columns, predicate)
     is_narrowed = mentions(predicate, *_NARROWED_BY_QUEUES)
     if not is_narrowed and not listed:
-        return AccessPath(
-            why="there are no conditions" if predicate == EVERYTHING else "no condition on topic, queue, queue offset or tags"
-        )
+        return AccessPath(why=Said("no conditions" if predicate == EVERYTHING else "no narrow condition"))
     topics = topics_in(store.queues)
     if not topics:
         return AccessPath(why=_why_none(store))
@@ -161,12 +160,12 @@ def _by_topics(store: StoreFiles, predicate: Predicate, access: str, end: int, t
         return AccessPath(why=SEARCHED)
     wanted = [topic for topic in topics if may_want(predicate, topic, facts)]
     if access == AUTO and not any(may_exclude(predicate, topic, facts) for topic in topics):
-        return AccessPath(why="messages of every topic may match")
+        return AccessPath(why=Said("any topic"))
     if not wanted:
         none: dict[str, Any] = {"life": (0, 0), "touched": frozenset(), "topics": len(topics)}
-        return AccessPath(access, "no matching topic has a consume queue", _CLAIMS_SHARE, **none)
+        return AccessPath(access, Said("no queue matches"), _CLAIMS_SHARE, **none)
     if len(wanted) > _MOST_TOPICS:
-        return AccessPath(access, f"{len(wanted):,} topics may match", topics=len(topics))
+        return AccessPath(access, say("many topics", topics=len(wanted)), topics=len(topics))
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
         queues = list(chain.from_iterable(threads.map(queues_of, wanted)))
         samples = [sample for sample in threads.map(lambda queue: _sampled(queue, predicate, facts), queues) if sample is not None]
@@ -189,7 +188,7 @@ def _chosen(samples: Sequence[_Sample], segments: Sequence[Segment], end: int, a
     largest = max((segment.size for segment in segments), default=0)
     # If each part is too small, so it says itself: how much may match is not the reason.
     if costs is not None and costs.favor_scan and not is_too_small(segments[0].uri, largest, topics):
-        return AccessPath(why=f"about {size / max(1, sum(segment.size for segment in segments)):.0%} of the log may match", costs=costs)
+        return AccessPath(why=say("much may match", share=f"{size / max(1, sum(segment.size for segment in segments)):.0%}"), costs=costs)
     touched = None
     if segments and all(sample.offsets is not None for sample in samples):
         bases = np.array([segment.base for segment in segments], np.int64)
@@ -236,7 +235,7 @@ def _sampled(queue: Queue, predicate: Predicate, facts: Facts) -> _Sample | None
     )
 
 
-def _why_none(store: StoreFiles) -> str:
+def _why_none(store: StoreFiles) -> Said:
     """Why there are no readable queues."""
     why = next((why for database in store.databases if (why := why_unreadable(database)) is not None), None)
-    return "there are no consume queues" if why is None else f"the consume queues cannot be read: {why}"
+    return Said("no consume queues") if why is None else say("queues unreadable", why=why)

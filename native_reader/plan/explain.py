@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from native_reader.errors import spelled
 from native_reader.kernel import kernel_info
 from native_reader.plan.estimate import SEARCHED, AccessPath, is_too_small
 from native_reader.plan.keys import BY_KEY, KeyLookup
@@ -14,12 +15,15 @@ from native_reader.plan.split import Split
 from native_reader.plan.summarized import Summarized
 from native_reader.plan.ways import ALONE, AUTO, SCAN, SUMMARY, TRUST
 from native_reader.predicate.outcomes import mentions
+from native_reader.sentences import ENGLISH, Said, say, verbatim
 from native_reader.storage.store import StoreFiles
 from native_reader.text import counted, names_of, size_of
 
 BIG = 1 << 30
 """A scan of at least this many bytes gets a hint."""
-HINT = "add a condition on topic, keys, store_timestamp or physical_offset to read less"
+_HINT = Said("read less")
+_MOST_WHY = 3
+_WHY_KERNEL = {"rmqstore-kernel is not installed": "kernel absent", "rmqstore-kernel is installed": "kernel installed"}
 _MOMENTS = ("store_timestamp", "born_timestamp")
 
 
@@ -43,6 +47,12 @@ class Explanation:
     plan: Plan
     zone: str | None = None
     doubts: tuple[str, ...] = ()
+    said_doubts: tuple[Said, ...] = ()
+    """The same for other languages."""
+
+    def doubts_in(self, language: str) -> list[str]:
+        """The doubts in that language."""
+        return list(self.doubts) if language == ENGLISH else [spelled(each.text(language), str) for each in self.said_doubts]
 
     def to_dict(self) -> dict[str, Any]:
         """Build a dict of the plan, for programs."""
@@ -51,7 +61,7 @@ class Explanation:
             "stores": [store.uri for store in self.stores],
             "predicate": str(plan.wanted.rows),
             "time_zone": self.zone,
-            "doubts": list(self.doubts),
+            "doubts": self.doubts_in(ENGLISH),
             "segments": sum(len(store.segments) for store in self.stores),
             "splits": len(plan.splits),
             "bytes_to_scan": plan.bytes_to_scan,
@@ -79,7 +89,7 @@ class Explanation:
             "store": uri,
             "access": way.access,
             "listed": way.listed,
-            "why": way.why,
+            "why": "" if way.why is None else way.why.text(),
             "segments": len({split.segment.base for split in splits}),
             "bytes": sum(split.written for split in splits),
             "bytes_read_whole": sum(split.written for split in whole),
@@ -109,61 +119,71 @@ class Explanation:
     def _skips_inside(self) -> bool:
         return self.plan.bytes_skipped > sum(segment.size for segment, _ in self.plan.skipped)
 
-    def lines(self) -> Iterator[str]:
-        """Write the text, line by line."""
-        facts = self.to_dict()
-        yield f"messages where {facts['predicate']}"
-        if self.zone is not None and mentions(self.plan.wanted.rows, *_MOMENTS):
-            yield f" times without a time zone are in {self.zone}"
-        yield from (f" note: {doubt}" for doubt in self.doubts)
-        for store, way in zip(self.stores, facts["ways"], strict=True):
-            yield f" {store.uri}: {counted(len(store.segments), 'segment')}, {size_of(sum(segment.size for segment in store.segments))}"
-            yield from self._of_store(way)
-        for fact in facts["skipped"]:
-            yield f"  not read   {size_of(fact['bytes'])} in {counted(fact['segments'], 'segment')}, excluded by {fact['why']}"
-        if inside := self.plan.bytes_skipped - sum(fact["bytes"] for fact in facts["skipped"]):
-            yield f"  not read   {size_of(inside)} inside segments, excluded by {self._inside()}"
-        for uri, size in self.plan.stale:
-            yield f"  not read   {stale_text(uri, size)}"
-        for gap in self.plan.gaps:
-            where = f"offsets {gap.start:,} to {gap.stop:,} ({gap.stop - gap.start:,} bytes) of {gap.store}"
-            yield f"  missing    {where}: no file contains them{gap.how_to_get_back and '. '}{gap.how_to_get_back}"
-        yield f" kernel: {kernel_info()}"
+    def lines(self, language: str = ENGLISH) -> Iterator[str]:
+        """Write the text, line by line.
 
-    @staticmethod
-    def _of_store(way: dict[str, Any]) -> Iterator[str]:
-        yield from _of_summary(way["summary"])
-        if way["summary"] is not None and not way["segments"]:
+        Args:
+            language: `en` or `zh`.
+        """
+        return (each.text(language) for each in self._said(language))
+
+    def _said(self, language: str) -> Iterator[Said]:
+        plan = self.plan
+        yield say("plan messages", predicate=str(plan.wanted.rows))
+        if self.zone is not None and mentions(plan.wanted.rows, *_MOMENTS):
+            yield say("plan zone", zone=self.zone)
+        yield from (say("plan note", what=doubt) for doubt in self.doubts_in(language))
+        for store, (uri, path) in zip(self.stores, plan.ways, strict=True):
+            yield say("plan store", store=store.uri, segments=len(store.segments), size=size_of(sum(each.size for each in store.segments)))
+            yield from self._of_store(uri, path)
+        skipped = sorted(self._skipped().items())
+        for why, sizes in skipped:
+            yield say("plan excluded", size=size_of(sum(sizes)), segments=len(sizes), why=Said(f"by {why}"))
+        if inside := plan.bytes_skipped - sum(sum(sizes) for _, sizes in skipped):
+            yield say("plan excluded inside", size=size_of(inside), why=Said(f"by {self._inside()}"))
+        for uri, size in plan.stale:
+            yield say("plan not read", what=_stale(uri, size))
+        for gap in plan.gaps:
+            where: dict[str, int | str] = {"start": gap.start, "stop": gap.stop, "bytes": gap.stop - gap.start, "store": gap.store}
+            yield say("plan missing", **where) if gap.back is None else say("plan missing in", **where, back=gap.back)
+        kernel = kernel_info()
+        why_kernel = Said(_WHY_KERNEL[kernel.reason]) if kernel.reason in _WHY_KERNEL else verbatim(kernel.reason)
+        yield say("plan kernel", name=kernel.name if kernel.version is None else f"{kernel.name} {kernel.version}", why=why_kernel)
+
+    def _of_store(self, uri: str, path: AccessPath) -> Iterator[Said]:
+        way, summary = self._way(uri, path), dict(self.plan.summaries).get(uri)
+        if summary is not None:
+            yield from _of_summary(way["summary"], summary)
+            if not way["segments"]:
+                return
+        if (lookup := self._lookup(uri)) is not None:
+            yield from _of_index(lookup, path.why == SEARCHED)
+        where = say("bytes in segments", size=size_of(way["bytes"]), segments=way["segments"])
+        if path.why == BY_KEY:
             return
-        yield from _of_index(way["index"], way["why"] == SEARCHED)
-        where = f"{size_of(way['bytes'])} in {counted(way['segments'], 'segment')}"
-        if way["why"] == BY_KEY:
-            return
-        if way["access"] == SCAN:
-            yield f"  by scan    {where}" + (f": {way['why']}" if way["why"] else "")
+        if path.access == SCAN:
+            yield say("plan scan", where=where) if path.why is None else say("plan scan why", where=where, why=path.why)
             yield from _of_costs(way["costs"])
             if way["bytes"] >= BIG:
-                yield f"             {HINT}"
+                yield say("plan hint", hint=_HINT)
             return
-        matching = f"about {way['entries_wanted']:,} ({size_of(way['bytes_wanted'])}) match"
-        entries = f"{counted(way['queues'], 'queue')} with {way['entries']:,} entries; {matching}"
         if way["bytes_read_whole"]:
-            why = f"in small parts, for which searching the queues of {counted(way['topics'], 'topic')} would cost more"
+            why = say("in small parts", topics=way["topics"])
             if not way["bytes_by_queue"]:
-                yield f"  by scan    {where}, {why}"
+                yield say("plan scan small", where=where, why=why)
                 return
-            yield f"  by scan    {size_of(way['bytes_read_whole'])} {why}"
-            where = size_of(way["bytes_by_queue"])
-        yield f"  by queue   {way['why'] or entries}"
+            yield say("plan scan part", where=size_of(way["bytes_read_whole"]), why=why)
+            where = verbatim(size_of(way["bytes_by_queue"]))
+        entries = {"queues": way["queues"], "entries": way["entries"], "wanted": way["entries_wanted"]}
+        yield say("plan queue", what=path.why or say("entries that match", **entries, size=size_of(way["bytes_wanted"])))
         yield from _of_costs(way["costs"])
-        if way["access"] == TRUST:
-            of = "rows are made from these entries" if way["listed"] else "only records in these queues are read"
-            yield f"             access=trust: {of}, of {where}"
+        if path.access == TRUST:
+            yield say("plan trust listed" if way["listed"] else "plan trust", where=where)
         elif way["listed"]:
-            yield f"  no queue   of {where}, only bytes in no consume queue are read, and records of inner batches"
+            yield say("plan no queue listed", where=where)
         else:
-            yield f"  no queue   of {where}, only bytes in no consume queue are scanned:"
-            yield "             they may contain records of a deleted topic, or records not yet in a queue. access=trust skips them"
+            yield say("plan no queue", where=where)
+            yield Said("plan in no queue")
 
     def _read_whole(self) -> int:
         """The bytes in splits that are too small for the queues."""
@@ -193,7 +213,7 @@ class Explanation:
         Args:
             tasks: How many tasks the read has.
         """
-        yield from (f"not read: {stale_text(uri, size)}" for uri, size in self.plan.stale)
+        yield from (f"not read: {_stale(uri, size).text()}" for uri, size in self.plan.stale)
         if self.plan.bytes_to_scan >= BIG or self.plan.bytes_to_prune or self.plan.bytes_skipped:
             yield self.in_short(tasks)
 
@@ -227,7 +247,7 @@ class Explanation:
         place = f"{where} ({counted(segments, 'segment')}, {counted(tasks, 'task')})"
         line = f"{place}: {'; '.join(parts) or 'reads nothing'}"
         unpruned = plan.bytes_to_scan >= BIG and not plan.bytes_to_prune and not plan.bytes_skipped
-        return f"{line}; {HINT}" if unpruned else line
+        return f"{line}; {_HINT.text()}" if unpruned else line
 
 
 def _is_read_whole(split: Split, way: AccessPath) -> bool:
@@ -249,36 +269,30 @@ def _summary(summary: Summarized, splits: list[Split]) -> dict[str, Any]:
         "segments_scanned": len(scanned),
         "bytes_scanned": sum(split.written for split in scanned),
         "costs": {name: sum(getattr(each.costs, of) for each in fetched) for name, of in (("scan", "scan"), ("summary", "queues"))},
-        "not_used": list(summary.why),
+        "not_used": [why.text() for why in summary.why],
     }
 
 
-def _of_summary(summary: dict[str, Any] | None) -> Iterator[str]:
-    if summary is None:
-        return
+def _of_summary(summary: dict[str, Any], found: Summarized) -> Iterator[Said]:
     if summary["bytes_known"]:
-        yield f"  by summary {size_of(summary['bytes_known'])}, without reading the log: it has all columns of this read"
+        yield say("plan known", size=size_of(summary["bytes_known"]))
     if summary["segments"] and (summary["bytes"] or not summary["bytes_known"]):
-        wanted = summary["records_wanted"]
-        matching = f"about {counted(wanted, 'record')} ({size_of(summary['bytes_wanted'])}) {'matches' if wanted == 1 else 'match'}"
-        yield f"  by summary {size_of(summary['bytes'])}; the summary covers {counted(summary['segments'], 'segment')}; {matching}"
-        costs = summary["costs"]
-        yield f"             estimated cost: scan {size_of(costs['scan'])}, summary {size_of(costs['summary'])}"
+        counts = {"segments": summary["segments"], "records": summary["records_wanted"]}
+        yield say("plan summary", size=size_of(summary["bytes"]), **counts, wanted=size_of(summary["bytes_wanted"]))
+        yield say("plan summary costs", **{name: size_of(size) for name, size in summary["costs"].items()})
     if summary["segments_scanned"]:
-        where = f"{size_of(summary['bytes_scanned'])} in {counted(summary['segments_scanned'], 'segment')} of the summary"
-        yield f"  by scan    {where}, where fetching what matches would cost more"
-    for why in summary["not_used"]:
-        yield f"  no summary {why}"
+        yield say("plan summary scan", size=size_of(summary["bytes_scanned"]), segments=summary["segments_scanned"])
+    yield from (say("plan no summary", why=why) for why in found.why)
 
 
-def stale_text(uri: str, size: int) -> str:
-    """The text for old records after the end of a log, which are not read."""
-    return f"{size_of(size)} of old records after the end of the log of {uri}, which a broker discarded. Set tail=all to read them"
+def _stale(uri: str, size: int) -> Said:
+    """Old records after the end of a log, which are not read."""
+    return say("old records after end", size=size_of(size), store=uri)
 
 
-def _of_costs(costs: dict[str, int] | None) -> Iterator[str]:
+def _of_costs(costs: dict[str, int] | None) -> Iterator[Said]:
     if costs is not None:
-        yield f"             estimated cost: scan {size_of(costs['scan'])}, queues {size_of(costs['queues'])}"
+        yield say("plan costs", scan=size_of(costs["scan"]), queues=size_of(costs["queues"]))
 
 
 def _index(lookup: KeyLookup) -> dict[str, Any]:
@@ -293,51 +307,48 @@ def _index(lookup: KeyLookup) -> dict[str, Any]:
         "topics_with_batches": list(lookup.batches),
         "topics_without_queues": list(lookup.without_queues),
         "prepared": [list(each) for each in lookup.prepared],
-        "why": list(lookup.why),
+        "why": [why.text() for why in lookup.why],
     }
 
 
-def _of_index(index: dict[str, Any] | None, reads_all: bool) -> Iterator[str]:
-    if index is None:
-        return
-    if index["files"]:
-        files = index["files"] - index["in_database"]
-        places = [*([counted(files, "index file")] if files else []), *(["the index in RocksDB"] if index["in_database"] else [])]
-        searched = f"searched for {counted(index['topics'], 'topic')}"
-        yield f"  by key     {counted(index['records'], 'record')}, from {' and '.join(places)}, {searched}"
+def _of_index(lookup: KeyLookup, reads_all: bool) -> Iterator[Said]:
+    if lookup.files:
+        files = lookup.files - lookup.in_database
+        places = say("index files counted", files=files)
+        if lookup.in_database:
+            places = say("both indexes", files=files) if files else Said("index of rocksdb")
+        yield say("plan key", records=len(lookup.hits), places=places, topics=lookup.topics)
     if not reads_all:
-        yield from _not_in_index(index)
-    elif index["files"]:
-        yield "             deleted topics may have the key too; a condition on the topic, or access=trust, reads less."
-        yield "             Rows from the index are returned first"
-    for why in index["why"][:3]:
-        yield f"  not by key {why}"
-    if len(index["why"]) > 3:
-        yield f"             {len(index['why']) - 3} more index files are not used"
+        yield from _not_in_index(lookup)
+    elif lookup.files:
+        yield Said("plan deleted too")
+        yield Said("plan index first")
+    for why in lookup.why[:_MOST_WHY]:
+        yield say("plan not by key", why=why)
+    if len(lookup.why) > _MOST_WHY:
+        yield say("plan more not by key", files=len(lookup.why) - _MOST_WHY)
 
 
-def _not_in_index(index: dict[str, Any]) -> Iterator[str]:
+def _not_in_index(lookup: KeyLookup) -> Iterator[Said]:
     """What else is read, because the index may not have all rows."""
-    if index["bytes_not_known"]:
-        size = size_of(index["bytes_not_known"])
-        if index["in_database"] and index["may_lack_ids"]:
-            yield f"             {size} in no index file are scanned: the index in RocksDB lacks messages without"
-            yield "             UNIQ_KEY, which may have the key too; access=trust skips them"
+    if unknown := sum(stop - start for start, stop in lookup.uncovered):
+        if lookup.in_database and lookup.may_lack_ids:
+            yield say("plan lacks ids", size=size_of(unknown))
+            yield Said("plan lacks ids too")
         else:
-            which = "index" if index["in_database"] else "index file"
-            yield f"             {size} that no {which} covers are scanned; access=trust skips them"
-    if index["unknown_topics"]:
-        yield "             deleted topics may have the key too, so bytes in no consume queue are scanned;"
-        yield "             a condition on the topic, or access=trust, skips them. Rows from the index are returned first"
-    if index["topics_with_batches"]:
-        yield f"             messages inside batches are not indexed, so those of {_some(index['topics_with_batches'])} are read"
-    if index["topics_without_queues"] and not index["unknown_topics"]:
-        yield f"             {_some(index['topics_without_queues'])} has no consume queue and may have batches, which are not indexed,"
-        yield "             so bytes in no consume queue are scanned; access=trust skips them"
-    for topic, offset in index["prepared"][:3]:
-        yield f"             a prepared message at offset {offset:,}: brokers 4.0 to 4.2 do not index its rollback, so later records of"
-        yield f"             {topic!r} and bytes in no consume queue are read; access=trust skips them"
+            yield say("plan not in index" if lookup.in_database else "plan not in index files", size=size_of(unknown))
+    if lookup.unknown_topics:
+        yield Said("plan unknown topics")
+        yield Said("plan skip unknown topics")
+    if lookup.batches:
+        yield say("plan batches", topics=_some(lookup.batches))
+    if lookup.without_queues and not lookup.unknown_topics:
+        yield say("plan without queues", topics=_some(lookup.without_queues))
+        yield Said("plan scan in no queue")
+    for topic, offset in lookup.prepared[:3]:
+        yield say("plan prepared", offset=offset)
+        yield say("plan prepared read", topic=repr(topic))
 
 
-def _some(topics: list[str]) -> str:
+def _some(topics: Sequence[str]) -> str:
     return names_of([repr(topic) for topic in topics], 3)

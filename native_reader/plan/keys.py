@@ -40,6 +40,7 @@ from native_reader.predicate.tree import (
     rewritten,
     values_of,
 )
+from native_reader.sentences import Said, say
 from native_reader.sides.bounds import has_queues, topics_with_batches
 from native_reader.sides.index import Hits, IndexFile, begin_of, index_files, search
 from native_reader.sides.index_database import index_database, search_database
@@ -47,10 +48,9 @@ from native_reader.sides.queues import topics_in
 from native_reader.sides.trusted import ABSENT, check_files, check_trusted_files
 from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import StoreFiles
-from native_reader.text import counted
 from native_reader.tuning import TUNING
 
-BY_KEY = "the index has all matching records"
+BY_KEY = Said("index has all")
 _LAST = 2**63 - 1
 _OFFSET = Column("physical_offset")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -83,7 +83,7 @@ class KeyLookup:
     """Topics without queues, which may have held batches."""
     prepared: tuple[tuple[str, int], ...] = ()
     """Topics with a prepared message that has the key, and the offset of the first one: its rollback would be after it."""
-    why: tuple[str, ...] = ()
+    why: tuple[Said, ...] = ()
     """Why index files could not be used or trusted."""
 
     @property
@@ -106,22 +106,20 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     may_match = partial(_may_match, store, predicate)
     files, database = _until(index_files(store.index, planning.max_hash_slot_num), may_match), index_database(store.uri)
     if not files and database is None:
-        return KeyLookup(of_ids, why=("there are no index files",))
+        return KeyLookup(of_ids, why=(Said("index none"),))
     topics, log = _Candidates(store, predicate), (store.first_record, end)
     costs = storage_of(files[0].uri if files else store.uri).call_costs if access != TRUST else 0
     count = len(topics.names) * len(keys)
     hashing = 0 if count <= TUNING.few_hashes else count * TUNING.hash_costs
     if count * len(files) * TUNING.calls_per_lookup * costs + hashing > log[1] - log[0]:
-        where, what = counted(len(files), "index file"), counted(len(topics.names), "topic")
-        why = f"searching {where} for {what} costs more than reading the log"
-        return KeyLookup(of_ids, why=(why,))
+        return KeyLookup(of_ids, why=(say("index too costly", files=len(files), topics=len(topics.names)),))
     hashes = {(topic, key): key_hash(topic, key) for topic in topics.names for key in keys}
     wanted = np.unique(np.fromiter(hashes.values(), np.int64, count))
     results = list(map_files(lambda file: search(file, wanted, log, costs), files))
     found = None if database is None else search_database(database, store.segments, hashes, None if access == TRUST else TUNING.most_hits)
     results += [] if found is None else [found]
     if not results:
-        return KeyLookup(of_ids, why=("there are no index files",))
+        return KeyLookup(of_ids, why=(Said("index none"),))
     lookup = KeyLookup(of_ids, topics=len(topics.names), files=len(results), in_database=found is not None)
     if access == TRUST:
         evidence = check_trusted_files(store, results, planning.max_record_bytes)

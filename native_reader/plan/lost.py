@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from native_reader.errors import DataLoss, option_name
+from native_reader.errors import DataLoss
 from native_reader.sentences import Said, say
 from native_reader.storage.packed import rest_command
 from native_reader.storage.store import StoreFiles
@@ -107,7 +107,7 @@ class Lost:
 
     def error(self) -> DataLoss:
         """The error for a read that must not lose anything."""
-        return DataLoss(f"{self}. Set {option_name('fail_on_data_loss', False)} to read the rest. The table 'damage' lists what is missing")
+        return DataLoss(say("lost data", lost=self.said))
 
 
 class CheckedEnd(NamedTuple):

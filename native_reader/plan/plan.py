@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.errors import DataLoss, OptionError, option_name
+from native_reader.errors import DataLoss, OptionError
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.plan.beside import Sides
 from native_reader.plan.estimate import AccessPath
@@ -25,6 +25,7 @@ from native_reader.plan.times import Times
 from native_reader.plan.ways import ALONE, AUTO, SCAN, SCANNED, SEEN, SUMMARY, ByQueues, BySummary, Places, SeenBefore, Way
 from native_reader.predicate.outcomes import Facts, Within, borders_of, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Column, Compare, Or, Predicate, all_of
+from native_reader.sentences import Said, say
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tuning import TUNING
 
@@ -366,17 +367,13 @@ def _check_number(splits: int, most: int) -> None:
     limit = _MOST_SPLITS if most >= _SMALL_SPLIT else _MOST_SMALL_SPLITS
     if splits > limit:
         enough = max(_SMALL_SPLIT, 1 << (most * splits // _MOST_SPLITS).bit_length())
-        raise OptionError(
-            f"{option_name('max_partition_bytes')}={most:,} would cut the log into {splits:,} ranges; at most {limit:,} of this size "
-            f"are possible. Set {option_name('max_partition_bytes')} to {enough:,} or more"
-        )
+        raise OptionError(say("many splits", most=most, splits=splits, limit=limit, enough=enough))
 
 
 def _loss(gaps: Sequence[Missing]) -> DataLoss:
     first = gaps[0]
-    why = first.how_to_get_back or "a segment is missing or truncated"
-    more = f" {len(gaps) - 1} more ranges are missing." if len(gaps) > 1 else ""
+    why = first.back or Said("no segment there")
+    more = say("and more gaps", ranges=len(gaps) - 1) if len(gaps) > 1 else Said("nothing")
     return DataLoss(
-        f"{first.store}: offsets {first.start:,} to {first.stop:,} ({first.stop - first.start:,} bytes) are in no file: {why}.{more} "
-        f"Set {option_name('fail_on_data_loss', False)} to read the rest"
+        say("gap in log", store=first.store, start=first.start, stop=first.stop, bytes=first.stop - first.start, why=why, more=more)
     )

@@ -24,13 +24,13 @@ from native_reader.plan.planning import Planning
 from native_reader.plan.ways import ALONE, SCAN, SUMMARY, BySummary
 from native_reader.predicate.outcomes import Known, NoneOf, Within, exactly, may_be_true, mentions, without_certain
 from native_reader.predicate.tree import Predicate, leaves, rewritten, values_of
+from native_reader.sentences import Said, say
 from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import map_files, storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.summary.part import GROUPS, NAME, Part, read_part
 from native_reader.summary.pieces import Unfit, reading_part
 from native_reader.summary.texts import TEXTS
-from native_reader.text import counted
 
 OF_GROUPS = ("store", "segment", "topic", "queue_id")
 OF_RECORDS = ("physical_offset", "queue_offset", "store_timestamp", "record_size", "sys_flag", "kind", "inner_index")
@@ -64,7 +64,7 @@ class Summarized:
     """What a summary covers of one store. `segments`: by first offset. `why`: why it does not cover the others."""
 
     segments: Mapping[int, Covered] = field(default_factory=dict)
-    why: tuple[str, ...] = ()
+    why: tuple[Said, ...] = ()
 
 
 NOT_SUMMARIZED = Summarized()
@@ -115,15 +115,15 @@ def summarized(store: StoreFiles, predicate: Predicate, planning: Planning, end:
     if planning.summary is None or planning.access == SCAN:
         return NOT_SUMMARIZED
     if planning.compares:
-        return Summarized(why=("mode=PERMISSIVE compares each record with the entries that name it",))
+        return Summarized(why=(Said("compares all"),))
     may_know = knows(planning.returned, predicate)
     if not (may_know or mentions(predicate, *_NARROWED) or any(map(keys_of, leaves(predicate)))):
-        return Summarized(why=("no condition on topic, queue, queue offset, store time or key",))
+        return Summarized(why=(Said("no condition of summary"),))
     full = [segment for segment in store.segments[:-1] if segment.end <= end and not segment.is_packed]
     parts, topics = parts_in(uri_of(planning.summary), full), WantedTopics(store.uri, predicate)
     found = map_files(partial(_covered, parts, topics, planning), full)
     why = Counter(each for each in found if isinstance(each, str))
-    lines = tuple(f"{counted(count, 'segment')}: {text}" for text, count in why.most_common())
+    lines = tuple(say("segments not summarized", segments=count, why=Said(f"unfit {reason}")) for reason, count in why.most_common())
     return Summarized({segment.base: each for segment, each in zip(full, found, strict=True) if isinstance(each, Covered)}, lines)
 
 
@@ -217,7 +217,7 @@ def _covered(parts: Parts, every: WantedTopics, planning: Planning, segment: Seg
         if len(groups) > _MOST_GROUPS:
             raise Unfit("many")
     except Unfit as unfit:
-        return str(unfit)
+        return unfit.why
     is_known = knows(planning.returned, topics.predicate, part.facts.texts)
     if is_known and (alone := _covered_alone(part, groups, topics, segment)) is not None:
         return alone

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from native_reader.broker.settings import Topics
-from native_reader.errors import OptionError, did_you_mean, nearest, option_name, spelled
+from native_reader.errors import OptionError, nearest, option_name, warn
 from native_reader.plan.ways import TRUST
 from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
-from native_reader.sentences import Said, say
+from native_reader.sentences import Said, joined, meant, say, verbatim
 from native_reader.sides.bounds import has_queues
 from native_reader.sides.deleted import DeletedTopics
 from native_reader.sides.queues import numbers_of, topics_in
@@ -21,7 +21,6 @@ from native_reader.storage.store import StoreFiles
 _log = logging.getLogger("native_reader")
 _IDS = "uniq_key", "msg_id", "offset_msg_id"
 _HEX_ID = re.compile("(?i:[0-9A-F]{32}|[0-9A-F]{56}|01[0-9A-F]{32})")
-_FORMS = "32 or 56 hex digits; from gRPC clients 34 that begin with 01"
 _MOST_SAID = 3
 """Missing topics that an error names."""
 _MOST_TOPICS = 256
@@ -35,7 +34,7 @@ class Doubt:
     `near`: what may be meant instead.
     """
 
-    text: str
+    said: Said | None
     topic: str | None = None
     always: bool = False
     near: str = ""
@@ -43,7 +42,7 @@ class Doubt:
     def after(self, predicate: Predicate) -> Said | None:
         """The warning for a read that returned no rows; None if nothing is known."""
         if self.topic is None or any(column.name != "topic" for column in predicate.columns()):
-            return say("no row matches", why=self.text) if self.text else None
+            return None if self.said is None else say("no row matches", why=self.said)
         if self.near:
             return say("no record of topic near", topic=repr(self.topic), near=self.near)
         return say("no record of topic", topic=repr(self.topic))
@@ -54,10 +53,10 @@ def doubts_of(stores: Sequence[StoreFiles], predicate: Predicate) -> list[Doubt]
     known, (conditions, bounds) = _KnownTopics(stores), _split(predicate)
     topics = list(dict.fromkeys(_values("topic", conditions)))
     doubts = [_of_topic(known, name, is_only=len(topics) == 1) for name in topics if not known.has(name)]
-    doubts += [Doubt(text) for text in _of_queues(known, topics, list(dict.fromkeys(_values("queue_id", conditions))))]
-    doubts += [Doubt(text) for text in _of_tags(_values("tags", conditions))]
-    doubts += [Doubt(text) for text in _of_ids(conditions)]
-    return [*doubts, *(Doubt(text, always=True) for text in _of_bounds(known, bounds))]
+    doubts += [Doubt(said) for said in _of_queues(known, topics, list(dict.fromkeys(_values("queue_id", conditions))))]
+    doubts += [Doubt(said) for said in _of_tags(_values("tags", conditions))]
+    doubts += [Doubt(said) for said in _of_ids(conditions)]
+    return [*doubts, *(Doubt(said, always=True) for said in _of_bounds(known, bounds))]
 
 
 def log_doubts(stores: Sequence[StoreFiles], predicate: Predicate, access: str, rows: int) -> None:
@@ -68,9 +67,9 @@ def log_doubts(stores: Sequence[StoreFiles], predicate: Predicate, access: str, 
     for doubt in doubts_of(stores, predicate):
         if not rows and (said := doubt.after(predicate)):
             said = say("trust and deleted", what=said) if doubt.topic and access == TRUST else said
-            _log.warning("%s", spelled(said.text(), str), extra={"is_unknown": True, "said": said})
-        elif rows and doubt.always and doubt.text:
-            _log.warning("%s", spelled(doubt.text, str))
+            warn(_log, said, is_unknown=True)
+        elif rows and doubt.always and doubt.said is not None:
+            warn(_log, doubt.said)
 
 
 def check_topics(stores: Sequence[StoreFiles], predicate: Predicate, advice: str) -> None:
@@ -81,8 +80,8 @@ def check_topics(stores: Sequence[StoreFiles], predicate: Predicate, advice: str
     known = _KnownTopics(stores)
     missing = [name for name in dict.fromkeys(_required_topics(predicate)) if not known.has(name)]
     if missing and all(map(_knows_its_topics, stores)):
-        texts = [_of_topic(known, name, is_only=True).text for name in missing[:_MOST_SAID]]
-        raise OptionError(" ".join(filter(None, [*texts, advice])))
+        said = [_of_topic(known, name, is_only=True).said for name in missing[:_MOST_SAID]]
+        raise OptionError(joined("topics together", [each for each in (*said, verbatim(advice) if advice else None) if each is not None]))
 
 
 def _knows_its_topics(store: StoreFiles) -> bool:
@@ -172,46 +171,47 @@ def _values(name: str, conditions: Iterable[Predicate]) -> Iterator[Any]:
 
 
 def _of_topic(known: _KnownTopics, name: str, is_only: bool) -> Doubt:
-    text = f"topic {name!r} is not in the consume queues or the configuration"
     if not known.names:
-        return Doubt("", name)  # no names to compare with: warn only if no row matches
+        return Doubt(None, name)  # no names to compare with: warn only if no row matches
+    topic = repr(name)
     if set(name) & set("*?"):
         pattern = name if ".*" in name else name.replace("*", ".*").replace("?", ".")
-        text, near = f"{text}. This is a name, not a pattern.", f"{option_name('topic_pattern')}='{pattern}'"
-    elif "," in name:
-        text, near = f"{text}. This is one name, with a comma.", f"topic={[part.strip() for part in name.split(',')]}"
-    else:
-        known_name = nearest(name, known.names)
-        text, near = f"{text}: it is misspelled or was deleted.", f"'{known_name}'" if known_name else ""
-    return Doubt(f"{text} Did you mean {near}?" if near else text, name, not is_only, near)
+        near = f"{option_name('topic_pattern')}='{pattern}'"
+        return Doubt(say("doubt pattern", topic=topic, near=near), name, not is_only, near)
+    if "," in name:
+        near = f"topic={[part.strip() for part in name.split(',')]}"
+        return Doubt(say("doubt comma", topic=topic, near=near), name, not is_only, near)
+    known_name = nearest(name, known.names)
+    said = say("doubt topic", topic=topic, near=meant(name, known.names))
+    return Doubt(said, name, not is_only, f"'{known_name}'" if known_name else "")
 
 
-def _of_queues(known: _KnownTopics, topics: Sequence[str], queue_ids: Sequence[int]) -> Iterator[str]:
+def _of_queues(known: _KnownTopics, topics: Sequence[str], queue_ids: Sequence[int]) -> Iterator[Said]:
     names = [name for name in topics if known.has(name)] if topics else known.with_queues() if queue_ids else []
     if not queue_ids or not names or len(names) > _MOST_TOPICS:
         return
     numbers = known.numbers(names)
     if not numbers:
         return
-    of = "the store" if not topics else ", ".join(f"topic {name!r}" for name in names[:3])
+    of = joined("commas", [say("topic named", topic=repr(name)) for name in names[:3]]) if topics else Said("the store")
     for each in queue_ids:
         if each not in numbers:
-            yield f"{option_name('queue_id')}={each}: {of} has no queue with this number; the largest number is {max(numbers)}"
+            yield say("doubt queue", option=option_name("queue_id"), queue=str(each), of=of, largest=str(max(numbers)))
 
 
-def _of_tags(tags: Iterable[str]) -> Iterator[str]:
+def _of_tags(tags: Iterable[str]) -> Iterator[Said]:
     for tag in tags:
         if "," in tag:
-            either = " || ".join(part.strip() for part in tag.split(","))
-            yield f"tags={tag!r} is one tag that contains a comma. Did you mean tags='{either}'?"
+            yield say("doubt tag", tag=repr(tag), either=" || ".join(part.strip() for part in tag.split(",")))
 
 
-def _of_ids(conditions: Iterable[Predicate]) -> Iterator[str]:
+def _of_ids(conditions: Iterable[Predicate]) -> Iterator[Said]:
     for name, text in [each for part in conditions for each in _ids_in(part)]:
+        named = verbatim(name) if name == _OPTION else say("column named", column=name)
         if not _HEX_ID.fullmatch(text):
-            yield f"{name}={text!r} does not look like an id ({_FORMS}); it matches only if a producer sets its own ids"
+            yield say("doubt id", name=named, text=repr(text))
         elif name != _OPTION and len(text) != 34 and text != text.upper():
-            yield f"{name} = {text!r}: ids are in upper case. Write {text.upper()!r}, or use {_OPTION}={text!r}, which ignores case"
+            yield say("doubt case", name=named, text=repr(text), upper=repr(text.upper()), option=_OPTION)
 
 
 _OPTION = option_name("msg_id")
@@ -224,10 +224,10 @@ def _ids_in(part: Predicate) -> Iterator[tuple[str, str]]:
             yield _OPTION, str(texts[0])
         case _:
             for name in _IDS:
-                yield from ((f"column {name}", text) for text in _values(name, [part]) if isinstance(text, str))
+                yield from ((name, text) for text in _values(name, [part]) if isinstance(text, str))
 
 
-def _of_bounds(known: _KnownTopics, bounds: Iterable[tuple[str, int]]) -> Iterator[str]:
+def _of_bounds(known: _KnownTopics, bounds: Iterable[tuple[str, int]]) -> Iterator[Said]:
     """Offsets for a queue that does not exist have no effect, so the read returns more than intended."""
     queues: dict[str, set[int]] = {}
     for topic, number in bounds:
@@ -237,7 +237,6 @@ def _of_bounds(known: _KnownTopics, bounds: Iterable[tuple[str, int]]) -> Iterat
     names = f"{option_name('starting_offsets')}, {option_name('ending_offsets')}"
     for topic, numbers in queues.items():
         if not known.has(topic):
-            near = did_you_mean(topic, known.names)
-            yield f"{names}: topic {topic!r} does not exist, so its offsets have no effect.{near}"
+            yield say("doubt bounds", options=names, topic=repr(topic), near=meant(topic, known.names))
         elif (existing := known.numbers([topic])) and (unknown := sorted(numbers - existing)):
-            yield f"{names}: topic {topic!r} has no queue {unknown[0]}, so its offset has no effect"
+            yield say("doubt bound", options=names, topic=repr(topic), queue=str(unknown[0]))

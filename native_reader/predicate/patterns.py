@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader.arrow import array
+from native_reader.sentences import Said, say
 
 _LONGEST = 10_000
 _ANY = r"[^\n\r\x{85}\x{2028}\x{2029}]"
@@ -32,8 +33,14 @@ _CLASSES = {"d": "0-9", "D": r"\D", "w": "0-9A-Za-z_", "W": r"\W", "s": r"\x{9}-
 _CLASSES["S"] = r"\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{10ffff}"
 """As Java defines them; RE2 does not treat a vertical tab as white space."""
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_INVALID = "invalid regular expression"
-_LINEAR = "needs backtracking, which can take hours on a single text"
+
+
+class WrongPattern(ValueError):
+    """A pattern that cannot be used; `said`: why."""
+
+    def __init__(self, said: Said) -> None:
+        super().__init__(said.text())
+        self.said = said
 
 
 class Regex(NamedTuple):
@@ -110,7 +117,7 @@ def literals_of_like(pattern: str) -> list[str]:
 
 @lru_cache(256)
 def java_regex(pattern: str) -> Regex:
-    """A Java expression in RE2 syntax; raises ValueError with the reason if RE2 cannot express it."""
+    """A Java expression in RE2 syntax; raises WrongPattern if RE2 cannot express it."""
     _refuse_odd(pattern)
     flags = re.match(r"\(\?([is]{1,2})\)|", pattern)
     assert flags is not None
@@ -137,7 +144,7 @@ class _Translation:
 
     def text(self) -> str:
         if len(self._open) > 1:
-            raise ValueError(f"{_INVALID}: missing )")
+            raise WrongPattern(say("pattern bracket", bracket=")"))
         return "".join(self._made)
 
     def take(self, token: re.Match[str]) -> None:
@@ -145,7 +152,7 @@ class _Translation:
         match token.lastgroup, text:
             case "open", _:
                 if text not in ("(", "(?:"):
-                    raise ValueError(f"{text!r} {_why_no_group(text)}")
+                    raise WrongPattern(say(_why_no_group(text), text=repr(text)))
                 self._not_after_end(group)
                 self._open.append(_Branches())
                 self._made.append("(?:")
@@ -173,11 +180,11 @@ class _Translation:
         group.size, group.last, group.can_repeat = group.size + size, size, True
         self._made.append(text)
         if group.size > _LONGEST:
-            raise ValueError(f"the pattern has more than {_LONGEST:,} characters after its repetitions are expanded")
+            raise WrongPattern(say("pattern expanded", most=_LONGEST))
 
     def _close(self) -> None:
         if len(self._open) == 1:
-            raise ValueError(f"{_INVALID}: missing (")
+            raise WrongPattern(say("pattern bracket", bracket="("))
         closed = self._open.pop()
         self._atom(")", closed.size)
         group = self._open[-1]
@@ -188,9 +195,9 @@ class _Translation:
     def _repeat(self, token: re.Match[str]) -> None:
         group = self._open[-1]
         if token["suffix"] == "+":
-            raise ValueError(f"{token[0]!r} {_LINEAR}")
+            raise WrongPattern(say("pattern linear", text=repr(token[0])))
         if not group.can_repeat:
-            raise ValueError(f"{token[0]!r} must follow a character, a set or a group without $")
+            raise WrongPattern(say("pattern repeat", text=repr(token[0])))
         group.can_repeat = False
         if token["least"]:
             times = int((token["most"] or "").strip(",") or token["least"])
@@ -203,13 +210,13 @@ class _Translation:
     def _not_after_end(self, group: _Branches) -> None:
         # Text after a `$` could match the line end that `$` matches before.
         if group.ended:
-            raise ValueError("$ is supported only at the end of the pattern or of an alternative")
+            raise WrongPattern(Said("pattern end"))
 
 
 def _why_no_group(text: str) -> str:
     if re.fullmatch(r"\(\?(<?[=!]|>)", text):
-        return _LINEAR
-    return "is not supported. Supported: groups ( ) and (?: ), and (?i) and (?s) at the start"
+        return "pattern linear"
+    return "pattern group"
 
 
 def _atom(token: re.Match[str], folded: bool) -> str:
@@ -222,7 +229,7 @@ def _atom(token: re.Match[str], folded: bool) -> str:
         case "set":
             return _set(text, folded)
     if text in "[]{}\\":
-        raise ValueError(f"{text!r} is unbalanced; write \\{text} for the character")
+        raise WrongPattern(say("pattern unbalanced", text=repr(text), character=text))
     return _one(text, folded)
 
 
@@ -242,23 +249,23 @@ def _escape(character: str) -> str:
     if character in _CONTROLS:
         return _CONTROLS[character]
     if character.isdigit() or character == "k":
-        raise ValueError(f"\\{character} {_LINEAR}")
+        raise WrongPattern(say("pattern linear", text=f"\\{character}"))
     if character.isalnum() or ord(character) > 127:
-        raise ValueError(f"\\{character} is not supported. Supported: \\d \\w \\s \\t \\n and escaped punctuation")
+        raise WrongPattern(say("pattern escape", text=f"\\{character}"))
     return character
 
 
 def _set(text: str, folded: bool) -> str:
     inner = text[1:-1].removeprefix("^")
     if "&&" in inner or inner.startswith("]") or not inner:
-        raise ValueError(f"{text!r}: nested brackets and && are not supported")
+        raise WrongPattern(say("pattern set", text=repr(text)))
     pieces, made = re.findall(r"\\.|.", inner, re.DOTALL), []
     while pieces:
         piece = pieces.pop(0)
         is_range = len(pieces) > 1 and pieces[0] == "-"
         if piece[0] == "\\" and piece[1] in _CLASSES:
             if is_range:
-                raise ValueError(f"{text!r}: {piece} cannot begin a range; write \\- for the character")
+                raise WrongPattern(say("pattern begin", text=repr(text), piece=piece))
             made.append(_CLASSES[piece[1]])
             continue
         first = last = _member(piece, text)
@@ -278,31 +285,31 @@ def _member(piece: str, text: str) -> str:
     if piece[0] != "\\":
         return piece
     if piece[1] in _CLASSES:
-        raise ValueError(f"{text!r}: {piece} cannot end a range; write \\- for the character")
+        raise WrongPattern(say("pattern stop", text=repr(text), piece=piece))
     return _escape(piece[1])
 
 
 def _range(first: str, last: str, text: str) -> str:
     if first > last:
-        raise ValueError(f"{text!r}: the range {first}-{last} is reversed")
+        raise WrongPattern(say("pattern reversed", text=repr(text), first=first, last=last))
     if first < "\ud800" and "\udfff" < last <= "\uffff":
         # Java would also match one half of a character above U+FFFF.
-        raise ValueError(f"{text!r}: a range from below U+D800 to U+FFFF or less is not supported")
+        raise WrongPattern(say("pattern surrogates", text=repr(text)))
     return _literal(first) if first == last else f"{_literal(first)}-{_literal(last)}"
 
 
 def _refuse_odd(pattern: str) -> None:
     if len(pattern) > _LONGEST:
-        raise ValueError(f"the pattern has {len(pattern):,} characters; the limit is {_LONGEST:,}")
+        raise WrongPattern(say("pattern long", length=len(pattern), most=_LONGEST))
     if re.search("[\ud800-\udfff]", pattern):
-        raise ValueError("the pattern contains an unpaired surrogate, which matches no text")
+        raise WrongPattern(Said("pattern surrogate"))
 
 
 def _accepted(regex: str) -> str:
-    """The expression, if RE2 accepts it; otherwise raises ValueError."""
+    """The expression, if RE2 accepts it; otherwise raises WrongPattern."""
     try:
         pc.match_substring_regex(array([""], pa.string()), regex)
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
-        raise ValueError(f"{_INVALID}: {reason}") from None
+        raise WrongPattern(say("pattern invalid", reason=reason)) from None
     return regex

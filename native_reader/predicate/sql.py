@@ -17,7 +17,7 @@ from itertools import zip_longest
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from native_reader.errors import PredicateError, did_you_mean, no_zone, option_name
+from native_reader.errors import PredicateError, option_name
 from native_reader.predicate.patterns import java_regex, like_regex
 from native_reader.predicate.tree import (
     And,
@@ -36,6 +36,7 @@ from native_reader.predicate.tree import (
     Value,
     any_of,
 )
+from native_reader.sentences import Said, meant, say, told
 
 TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "an integer", "a timestamp", "bytes", "an array of texts", "a map"
 FLAG, DECIMAL, OTHER = "true or false", "a number", "of a type without conditions"
@@ -47,11 +48,19 @@ _EXAMPLES = {
     FLAG: "TRUE",
     DECIMAL: "0.5",
 }
-_SUPPORTED = (
-    "Supported: = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL contains array_contains arrays_overlap AND OR NOT "
-    "on columns and properties['name']. "
-    "Use df.filter for other conditions"
-)
+_TYPES = {
+    TEXT: "type text",
+    NUMBER: "type number",
+    MOMENT: "type moment",
+    BYTES: "type bytes",
+    TEXTS: "type texts",
+    PAIRS: "type pairs",
+    FLAG: "type flag",
+    DECIMAL: "type decimal",
+    OTHER: "type other",
+}
+"""What an error calls each type."""
+_SUPPORTED = Said("where supported")
 _UNDERSTOOD = ("this", "expression", "expressions", "low", "high", "negate")
 _LONGEST = 1 << 20
 _DEEPEST = 200
@@ -70,19 +79,19 @@ def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predic
     from sqlglot.errors import ParseError, TokenError
 
     if len(text) > _LONGEST:
-        raise PredicateError(f"where has {len(text):,} characters; the limit is {_LONGEST:,}")
+        raise PredicateError(say("where long", length=len(text), most=_LONGEST))
     if _nesting(text) > _DEEPEST:
-        raise PredicateError(f"where: brackets are nested more than {_DEEPEST} deep")
+        raise PredicateError(say("where nested", deepest=_DEEPEST))
     try:
         conditions = sqlglot.parse(text, dialect="spark")
         _refuse_what_spark_refuses(text)
         if len(conditions) != 1 or conditions[0] is None:
-            raise PredicateError(f"where={text!r} is not a condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
+            raise PredicateError(say("where no condition", text=repr(text)))
         return _Conversion(text, columns, None if zone is None else moment_zone(zone)).condition(conditions[0])
     except (ParseError, TokenError) as error:
         raise PredicateError(_not_sql(text, error)) from None
     except RecursionError:
-        raise PredicateError("where is nested too deeply. Use IN ('a', 'b') instead of many ORs") from None
+        raise PredicateError(Said("where many ors")) from None
 
 
 def _refuse_what_spark_refuses(text: str) -> None:
@@ -92,11 +101,11 @@ def _refuse_what_spark_refuses(text: str) -> None:
     tokens = tokenize(text, dialect="spark")
     for token, after in zip_longest(tokens, tokens[1:]):
         if token.token_type == TokenType.SEMICOLON:
-            raise PredicateError(f"where: unexpected semicolon (character {token.start + 1}). Write one condition. {_SUPPORTED}")
+            raise PredicateError(say("where semicolon", place=token.start + 1, supported=_SUPPORTED))
         if token.token_type in (TokenType.ISNULL, TokenType.NOTNULL):
-            raise PredicateError(f"where: {token.text} is not supported (character {token.start + 1}). Write IS NULL or IS NOT NULL")
+            raise PredicateError(say("where no null", text=token.text, place=token.start + 1))
         if token.token_type == TokenType.COMMA and (after is None or after.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)):
-            raise PredicateError(f"where: missing value after the comma (character {token.start + 1})")
+            raise PredicateError(say("where comma", place=token.start + 1))
 
 
 def moment_zone(name: str) -> tzinfo:
@@ -111,9 +120,8 @@ def moment_zone(name: str) -> tzinfo:
     except (ValueError, LookupError, OSError) as error:
         known = available_timezones()
         city = next((each for each in sorted(known) if each.lower().endswith(f"/{name.lower()}")), None)
-        near = f" Did you mean '{city}'?" if city else did_you_mean(name, known) if "/" in name else ""
-        examples = "Examples: UTC, Europe/Berlin, +08:00 (at most 18:00)"
-        raise PredicateError(f"{option_name('time_zone')}={name!r} is not a time zone.{near} {examples}") from error
+        near = say("did you mean", near=city) if city else meant(name, known) if "/" in name else Said("nothing")
+        raise PredicateError(say("no time zone", option=option_name("time_zone"), name=repr(name), near=near)) from error
 
 
 class _Conversion:
@@ -127,7 +135,7 @@ class _Conversion:
 
         # Reject attributes that we do not understand: another version of sqlglot may add some.
         if unknown := [name for name, value in node.args.items() if value and name not in _UNDERSTOOD]:
-            raise self._error(f"{_named(node)} is not supported here ({unknown[0]})", node, _SUPPORTED)
+            raise self._error(say("where with attribute", what=_named(node), name=unknown[0]), node, _SUPPORTED)
         match node:
             case exp.Paren():
                 return self.condition(node.this)
@@ -177,7 +185,7 @@ class _Conversion:
         operators = {exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
         operator = operators.get(type(node))
         if operator is None:
-            raise self._error(f"{_named(node)} is not supported here", node, _SUPPORTED)
+            raise self._error(say("where not here", what=_named(node)), node, _SUPPORTED)
         left, right = node.this, node.expression
         if isinstance(right, exp.Column | exp.Bracket) and not isinstance(left, exp.Column | exp.Bracket):
             left, right, operator = right, left, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
@@ -186,25 +194,25 @@ class _Conversion:
     def _compared(self, left: Any, operator: str, right: Any) -> Predicate:
         column, kind = self._column(left)
         if kind == FLAG and operator not in ("=", "!="):
-            raise self._error(f"{column} is {kind}, which has no order. Use = or !=", left)
+            raise self._error(say("where no order", column=str(column), type=_type(kind)), left)
         return Compare(column, operator, self._value(right, column, kind))
 
     def _like(self, node: Any, escape: Any) -> Predicate:
         column, pattern = self._matched(node)
         mark = "\\" if escape is None else self._text_of(escape)
         if len(mark) != 1:
-            raise self._error("ESCAPE must be a single character", escape)
+            raise self._error(Said("where escape"), escape)
         after = re.findall(f"{re.escape(mark)}(.?)", pattern, re.DOTALL)
         if wrong := [each for each in after if each not in ("%", "_", mark)]:
-            problem = f"is before {wrong[0]!r}" if wrong[0] else "ends the pattern"
-            raise self._error(f"LIKE: the escape character {mark!r} {problem}; it must be before %, _ or itself", node)
+            escaped = say("where escaped", mark=repr(mark), character=repr(wrong[0]))
+            raise self._error(escaped if wrong[0] else say("where escape ends", mark=repr(mark)), node)
         if mark != "\\":
             pieces = re.findall(f"{re.escape(mark)}.|.", pattern, re.DOTALL)
             pattern = "".join(_escaped(piece[1]) if piece[0] == mark else "\\\\" if piece == "\\" else piece for piece in pieces)
         try:
             like_regex(pattern)
         except ValueError as error:
-            raise self._error(f"LIKE: {error}", node) from None
+            raise self._error(say("where like", why=told(error)), node) from None
         return Like(column, pattern)
 
     def _rlike(self, node: Any) -> Predicate:
@@ -212,26 +220,26 @@ class _Conversion:
         try:
             java_regex(pattern)
         except ValueError as error:
-            raise self._error(f"RLIKE: {error}", node, "Use df.filter for other Java regular expressions") from None
+            raise self._error(say("where rlike", why=told(error)), node, Said("where other regex")) from None
         return RLike(column, pattern)
 
     def _matched(self, node: Any) -> tuple[Column, str]:
         column, kind = self._column(node.this)
         if kind != TEXT:
-            raise self._error(f"{column} is {kind}, not text", node)
+            raise self._error(say("where not type", column=str(column), type=_type(kind), wanted=_type(TEXT)), node)
         return column, self._text_of(node.expression)
 
     def _has(self, node: Any) -> Predicate:
         column, kind = self._column(node.this)
         value, literal = self._literal(node.expression)
         if kind not in (TEXT, BYTES) or literal != kind or not isinstance(value, str | bytes):
-            raise self._error(f"contains: {column} is {kind}, and {literal} is searched in it. Both must be text, or both bytes", node)
+            raise self._error(say("where contains", column=str(column), type=_type(kind), other=_type(literal)), node)
         return Contains(column, value)
 
     def _words(self, words: Any, node: Any) -> Column:
         column, kind = self._column(words)
         if kind != TEXTS:
-            raise self._error(f"{column} is {kind}, not {TEXTS}", node)
+            raise self._error(say("where not type", column=str(column), type=_type(kind), wanted=_type(TEXTS)), node)
         return column
 
     def _column(self, node: Any) -> tuple[Column, str]:
@@ -243,31 +251,32 @@ class _Conversion:
             if kind == PAIRS:
                 return Column(column.name, self._text_of(node.expressions[0])), TEXT
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
-            raise self._error("expected a column", node, _SUPPORTED)
+            raise self._error(Said("where a column"), node, _SUPPORTED)
         if len(node.parts) > 1:
-            last = node.parts[-1].name
-            raise self._error(f"a column cannot have a prefix. Write a property as properties['{last}']", node)
+            raise self._error(say("where prefix", name=node.parts[-1].name), node)
         name = next((column for column in self._columns if column.lower() == node.name.lower()), None)
         if name is None:
             known = ", ".join(self._columns)
-            raise self._error(f"column '{node.name}' does not exist.{did_you_mean(node.name, self._columns)} All columns: {known}", node)
+            raise self._error(say("no column", name=node.name, near=meant(node.name, self._columns), known=known), node)
         return Column(name), self._columns[name]
 
     def _value(self, node: Any, column: Column, kind: str) -> Value:
         if kind not in _EXAMPLES:
             hint = {TEXTS: f"array_contains({column}, 'x')", PAIRS: f"{column}['name'] = 'x'"}.get(kind, "df.filter")
-            raise self._error(f"{column} is {kind}, which cannot be compared. Use {hint}", node)
+            raise self._error(say("where not comparable", column=str(column), type=_type(kind), hint=hint), node)
         if kind == DECIMAL and (number := _decimal(node)) is not None:
             return number
         value, literal = self._literal(node)
         if literal != kind:
-            raise self._error(f"{column} is {kind}, but is compared with {literal}. Types are not converted: write {_EXAMPLES[kind]}", node)
+            raise self._error(
+                say("where other type", column=str(column), type=_type(kind), other=_type(literal), example=_EXAMPLES[kind]), node
+            )
         return value
 
     def _text_of(self, node: Any) -> str:
         value, kind = self._literal(node)
         if not isinstance(value, str):
-            raise self._error(f"expected text, as in 'x', not {kind}", node)
+            raise self._error(say("where text", type=_type(kind)), node)
         return value
 
     def _literal(self, node: Any) -> tuple[Value, str]:
@@ -286,7 +295,7 @@ class _Conversion:
             case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int") and node.this.is_number:
                 number, _ = self._literal(node.this)
                 if node.is_type("int") and not -(2**31) <= int(number) < 2**31:
-                    raise self._error(f"{number!r} does not fit in 32 bits", node)
+                    raise self._error(say("where bits", number=repr(number), bits=32), node)
                 return number, NUMBER
             case exp.Neg() if isinstance(node.this, exp.TryCast) and node.this.is_type("bigint"):
                 return self._number(node.this.this, -1), NUMBER
@@ -295,19 +304,19 @@ class _Conversion:
             case exp.HexString() if re.fullmatch("([0-9A-Fa-f]{2})*", node.this):
                 return bytes.fromhex(node.this), BYTES
             case exp.Null():
-                raise self._error("a comparison with NULL is never true. Write IS NULL", node)
+                raise self._error(Said("where null"), node)
             case exp.Concat():
-                raise self._error("missing operator between two texts. Write a quote inside a text as \\'", node)
+                raise self._error(Said("where two texts"), node)
             case exp.Column():
-                raise self._error(f"expected a value, not the column {node.sql()}", node, _SUPPORTED)
-        raise self._error("expected a value", node, _SUPPORTED)
+                raise self._error(say("where no column", column=node.sql()), node, _SUPPORTED)
+        raise self._error(Said("where a value"), node, _SUPPORTED)
 
     def _number(self, node: Any, sign: int) -> int:
         if not re.fullmatch("[0-9]+", node.this):
-            raise self._error(f"{node.this} is not an integer", node)
+            raise self._error(say("where no integer", text=str(node.this)), node)
         number = sign * int(node.this)
         if not -(2**63) <= number < 2**63:
-            raise self._error(f"{number} does not fit in 64 bits", node)
+            raise self._error(say("where bits", number=str(number), bits=64), node)
         return number
 
     def _moment(self, node: Any) -> int:
@@ -315,16 +324,18 @@ class _Conversion:
         parts = _MOMENT.fullmatch(text.strip())
         time = None if parts is None else _moment_of(parts, self._zone or UTC)
         if parts is None or time is None:
-            raise self._error(f"{text!r} is not a timestamp. Example: {_EXAMPLES[MOMENT]}", node)
+            raise self._error(say("where no moment", text=repr(text), example=_EXAMPLES[MOMENT]), node)
         if self._zone is None and not parts[8]:
             whole = text.strip() if parts[4] else f"{parts[1]}-{parts[2] or '01'}-{parts[3] or '01'} 00:00:00"
-            raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{whole}Z' (UTC) or '{whole}+08:00'"), node)
+            raise self._error(say("no zone", time=f"TIMESTAMP {text!r}", example=say("where zones", time=whole)), node)
         return time
 
-    def _error(self, problem: str, node: Any, more: str = "") -> PredicateError:
+    def _error(self, problem: Said, node: Any, more: Said | None = None) -> PredicateError:
         where = _begin(node, self._text)
         near = self._text[where : where + 30] + ("…" if len(self._text) > where + 30 else "")
-        return PredicateError(f"where: {problem}, near {near!r} (character {where + 1})" + (f". {more}" if more else ""))
+        if more is None:
+            return PredicateError(say("where near", problem=problem, near=repr(near), place=where + 1))
+        return PredicateError(say("where near more", problem=problem, near=repr(near), place=where + 1, more=more))
 
 
 def _moment_of(parts: re.Match[str], zone: tzinfo) -> int | None:
@@ -366,12 +377,16 @@ def _escaped(character: str) -> str:
     return f"\\{character}" if character in "%_\\" else character
 
 
-def _named(node: Any) -> str:
+def _named(node: Any) -> Said:
     from sqlglot import exp
 
     if isinstance(node, exp.Func):
-        return "a function"
-    return "a value without a comparison" if isinstance(node, exp.Literal | exp.Column) else "this"
+        return Said("where function")
+    return Said("where value alone" if isinstance(node, exp.Literal | exp.Column) else "where this")
+
+
+def _type(kind: str) -> Said:
+    return Said(_TYPES[kind])
 
 
 def _begin(node: Any, text: str) -> int:
@@ -396,7 +411,7 @@ def _nesting(text: str) -> int:
     return deepest
 
 
-def _not_sql(text: str, error: Any) -> str:
+def _not_sql(text: str, error: Any) -> Said:
     details = getattr(error, "errors", None) or [{}]
     highlight = details[0].get("highlight") or ""
     where = len(details[0].get("start_context") or "")
@@ -404,4 +419,4 @@ def _not_sql(text: str, error: Any) -> str:
     if line == 1 and column:
         where = max(0, column - len(highlight))
     near = highlight or text[where : where + 30]
-    return f"where: invalid SQL, near {near!r} (character {where + 1}). {_SUPPORTED}"
+    return say("where no sql", near=repr(near), place=where + 1, supported=_SUPPORTED)

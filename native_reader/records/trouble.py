@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.errors import SplitError, StoreDamaged, option_name
+from native_reader.errors import SplitError, StoreDamaged
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, UP_TO_OFFSET, at, pairs_at
 from native_reader.records.damages import ANOMALIES, FROM_PROPERTIES
 from native_reader.records.sync import record_size_at
-from native_reader.sentences import say
+from native_reader.sentences import Said, say
 from native_reader.storage.window import Window
 
 UNREADABLE, ZEROS, NO_ENTRY, TOO_FEW, BLANK, MAGIC, CUT_OFF, SIZE, EARLIER, OFFSET, LENGTHS = range(11)
@@ -23,39 +23,24 @@ _WHOLE_FILE = 1 << 20
 
 def forged_record_error(window: Window, position: int) -> SplitError:
     """A split began at a position that the previous split did not reach."""
-    return SplitError(
-        f"{_where(window, position)}: a split begins at bytes that look like a record but are inside another one, such as a body that "
-        f"contains a stored record. Set {option_name('max_partition_bytes')}={window.segment.size} to split only between segments"
-    )
+    return SplitError(say("split in record", where=_where(window, position), size=window.segment.size))
 
 
 def past_end_error(window: Window, begin: int, position: int, end: int) -> SplitError:
     """A walk went past the end of the log."""
-    return SplitError(
-        f"{_where(window, begin)}: the records from here extend to byte {position:,}, past the end of the log at byte {end:,}. "
-        "The end was taken from bytes that look like a record but are inside another one, such as a body that contains a stored record. "
-        f"Set {option_name('max_partition_bytes')}={window.segment.size} to find the end by walking the whole segment"
-    )
+    return SplitError(say("records past end", where=_where(window, begin), position=position, end=end, size=window.segment.size))
 
 
 def too_large_error(window: Window, position: int, size: int, limit: int) -> StoreDamaged:
     """A valid record over the limit."""
-    return StoreDamaged(
-        f"{_where(window, position)}: a record of {size:,} bytes is larger than {option_name('max_record_bytes')}={limit:,}. "
-        f"If this size is expected, set {option_name('max_record_bytes')}={size}"
-    )
+    return StoreDamaged(say("record too large", where=_where(window, position), size=size, limit=limit))
 
 
 def damage_error(window: Window, position: int) -> StoreDamaged:
     """Bytes that are neither a record nor anything else allowed there."""
     segment, (codes, numbers) = window.segment, anomalies_at(window, np.array([position], np.int64))
-    found = say(tuple(ANOMALIES)[int(codes[0])], number=int(numbers[0])).text()
-    return StoreDamaged(
-        f"{_where(window, position)}: expected a record or the blank that closes a segment, found {found}. "
-        "Set mode=DROPMALFORMED to skip the damaged bytes, log them and continue. "
-        f"To read only before this segment, set {option_name('ending_physical_offset')}={segment.base}; to read only after it, "
-        f"{option_name('starting_physical_offset')}={segment.end}"
-    )
+    found = say(tuple(ANOMALIES)[int(codes[0])], number=int(numbers[0]))
+    return StoreDamaged(say("damage in the way", where=_where(window, position), found=found, base=segment.base, end=segment.end))
 
 
 def anomalies_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
@@ -101,6 +86,6 @@ def anomalies_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[
     return codes, numbers
 
 
-def _where(window: Window, position: int) -> str:
+def _where(window: Window, position: int) -> Said:
     segment = window.segment
-    return f"{segment.uri} at offset {segment.base + position:,} (byte {position:,} of the file)"
+    return say("place in segment", uri=segment.uri, offset=segment.base + position, byte=position)

@@ -8,7 +8,4 @@ from native_reader.sentences import Said, say
 
 def refusal(kind: str, **values: int | str | Said) -> RepairError:
     """The error of that kind."""
-    said = say(f"refused {kind}", **values)
-    error = RepairError(said.text())
-    error.said = said
-    return error
+    return RepairError(say(f"refused {kind}", **values))

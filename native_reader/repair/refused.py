@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from native_reader.broker.epochs import EPOCHS
 from native_reader.broker.settings import Topics
-from native_reader.errors import RepairError, did_you_mean
+from native_reader.errors import RepairError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
 from native_reader.log.recovery import is_controlled
@@ -15,7 +15,7 @@ from native_reader.repair.named import rightly_named
 from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.records import Choices
 from native_reader.repair.refusals import refusal
-from native_reader.sentences import ENGLISH, Said
+from native_reader.sentences import ENGLISH, Said, meant
 from native_reader.sides.queues import Queue
 from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.local import local_path
@@ -87,7 +87,7 @@ def refuse_topics(files: StoreFiles, topics: Iterable[str], known: Iterable[str]
             raise refusal("topic of broker", topic=topic)
         if topic not in names:
             users = [name for name in names if kind_of_topic(name) not in SYSTEM_KINDS]
-            raise refusal("unknown topic", store=files.uri, topic=topic, near=did_you_mean(topic, users))
+            raise refusal("unknown topic", store=files.uri, topic=topic, near=meant(topic, users))
 
 
 def appends_checksums(files: StoreFiles) -> bool:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from native_reader.account.account import Account
 from native_reader.account.states import UNREACHABLE
-from native_reader.errors import ExportError, StoreError, UnreadableError, reason_of
+from native_reader.errors import ExportError, StoreError, UnreadableError, warn
 from native_reader.export.target import Target
 from native_reader.lost.lost import write_repaired
 from native_reader.markdown import lines_of
@@ -37,7 +37,7 @@ from native_reader.repair.settings import NOT_MADE
 from native_reader.repair.tiers import own_tier
 from native_reader.repair.unfinished import LOG, NOTE, note_of, refuse_left, take_over
 from native_reader.repair.write import LOST, PAGES, indexes_tags, write_store
-from native_reader.sentences import ENGLISH, Said
+from native_reader.sentences import ENGLISH, Said, say, told
 from native_reader.start import BUT, YES, Start, answer_for
 from native_reader.storage.local import LocalPath, local_path
 from native_reader.storage.store import UNFINISHED, StoreFiles
@@ -199,7 +199,7 @@ def _written(
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise ExportError(f"{unfinished.path}: could not write: {reason_of(error)}. Start the same repair again to continue it") from error
+        raise ExportError(say("repair not written", path=unfinished.path, why=told(error))) from error
 
 
 def _write_lost(folder: Target, plan: RepairPlan, settings: ReadSettings, language: str) -> bool:
@@ -213,7 +213,7 @@ def _write_lost(folder: Target, plan: RepairPlan, settings: ReadSettings, langua
         write_repaired(folder, LOST, plan.files, account=account, language=language, **reading)
     except UnreadableError as error:
         folder.remove_folder(LOST)
-        _log.warning("%s: the files for the owners of topics were not written: %s", folder.path, error)
+        warn(_log, say("owners not written", path=folder.path, why=told(error)))
         return False
     return True
 

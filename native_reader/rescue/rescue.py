@@ -15,7 +15,7 @@ from native_reader.account.account import Account
 from native_reader.broker.tier_files import queues_of_tier
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import LOG, diagnose
-from native_reader.errors import ExportError, OptionError, StoreError, UnreadableError, Warned, reason_of
+from native_reader.errors import ExportError, OptionError, StoreError, UnreadableError, Warned, warn
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
@@ -29,7 +29,7 @@ from native_reader.rescue.kept import FOLDER, KeptParts
 from native_reader.rescue.page import MOST, RescueFacts, page_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
 from native_reader.scan.progress import Watch
-from native_reader.sentences import ENGLISH, Said, verbatim
+from native_reader.sentences import ENGLISH, Said, say, told, verbatim
 from native_reader.start import Start, answer_for
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles, past_failures
@@ -110,7 +110,7 @@ def rescue(
     try:
         with warned, folder:
             if others := set(folder.other_names()) - _MADE:
-                raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
+                raise OptionError(say("folder not empty", path=folder.path, name=min(others)))
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
             kept, running = KeptParts(folder, files), {"jobs": jobs, "progress": progress}
             found = _rescue(files, folder, reading, running, warned, kept=kept, reserved_hours=reserved_hours, language=language)
@@ -121,7 +121,7 @@ def rescue(
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise ExportError(f"{folder.path}: could not write: {reason_of(error)}. Start the same rescue again to continue it") from error
+        raise ExportError(say("rescue not written", path=folder.path, why=told(error))) from error
 
 
 def _rescue(
@@ -208,7 +208,7 @@ def _write_lost(
         write_rescued(folder, LOST, files, account=account, exported=exported, reading=reading, language=language)
     except UnreadableError as error:
         folder.remove_folder(LOST)
-        _log.warning("%s: the files for the owners of topics were not written: %s", folder.path, error)
+        warn(_log, say("owners not written", path=folder.path, why=told(error)))
 
 
 def _write_pages(folder: Target, page: Document, language: str, html: Write | None) -> None:

@@ -21,6 +21,7 @@ from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import NO_DAMAGE, Account, Damages
 from native_reader.records.extents import Extents, records_of
 from native_reader.records.walk import CHUNK, Piece, ReadWalk
+from native_reader.sentences import Said
 from native_reader.storage.window import Window
 from native_reader.summary.pieces import Unfit
 
@@ -152,5 +153,5 @@ class SummaryRead(_PositionsRead):
             try:
                 positions, sizes = records_wanted(self._way, self._split.store, self._split.segment, self._predicate)
             except Unfit as reason:
-                raise Contradiction(f"the summary is not used: {reason}") from None
+                raise Contradiction(f"the summary is not used: {Said(f'unfit {reason.why}').text()}") from None
         yield from self._at(positions, sizes, "a record is not where the summary has it")

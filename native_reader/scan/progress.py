@@ -208,5 +208,5 @@ def _watcher_of(progress: object) -> Callable[[Progress], object] | None:
         stream: TextIO | None = sys.stderr  # None in a process without one
         return Bar(stream) if progress and stream is not None and stream.isatty() else None
     if not callable(progress):
-        raise OptionError(f"progress must be True, False or a function, not {shown(progress)}")
+        raise OptionError(say("wrong progress", progress=shown(progress)))
     return progress

@@ -19,7 +19,7 @@ from native_reader.columns.projection import FAILFAST, PERMISSIVE, Projection
 from native_reader.columns.rows import Rows, anomaly_of, number_of_messages, unwrapped, wrong
 from native_reader.columns.schema import properties_of
 from native_reader.columns.strings import PaddedBuffer
-from native_reader.errors import DataLoss, StoreDamaged, option_name
+from native_reader.errors import DataLoss, StoreDamaged, warn
 from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
 from native_reader.plan.beside import Sides
@@ -48,7 +48,7 @@ from native_reader.scan.narrowed import FIRST_GROUP, NarrowedRead, SeenRead, Sum
 from native_reader.scan.pruned import TrustedRead, UnclaimedRead
 from native_reader.scan.summary_rows import SummaryRows
 from native_reader.scan.tiered import OwnRows
-from native_reader.sentences import Said, say
+from native_reader.sentences import Said, say, told
 from native_reader.sides.queues import Directories
 from native_reader.storage.filled import own_uri
 from native_reader.storage.store import is_live
@@ -134,7 +134,7 @@ class Reading:
         except DataLoss as error:
             if self._projection.fail_on_data_loss and not (self._projection.ignore_missing_files and error.is_file_gone):
                 raise
-            _log.warning("%s. The read continues without it", error)
+            warn(_log, say("read continues", why=told(error)), is_loss=True)
         if not self._projection.has_damage_rows:
             _tell_of_more(self._split.segment.uri, self._ranges)
 
@@ -217,10 +217,7 @@ class Reading:
         end = segment.base + split.end
         last = self._damage[-1][-1] if self._damage and split.end < segment.size and split.log.end_follows_record else None
         if last is not None and last.end == end and last.reason not in _STILL_THERE:
-            raise DataLoss(
-                f"{segment.uri}: bytes {last.start:,} to {end:,} of the log held records when the read was planned, and do not now. "
-                "Load the store again. If a network file system is behind on this machine, wait until it shows the whole file"
-            )
+            raise DataLoss(say("log shrank", uri=segment.uri, start=last.start, end=end))
 
     def _advance(self, window: Window) -> None:
         """Tell the bytes that were read since the last call."""
@@ -332,7 +329,7 @@ class Reading:
         first = int(np.argmax(failed))
         if self._projection.mode == FAILFAST:
             anomaly = anomaly_of(rows.source, rows.records, first)
-            raise self._crc_error(rows.records, first, Said(anomaly).text())
+            raise self._crc_error(rows.records, first, Said(anomaly))
         self._count_failed(rows, failed)
         if self._projection.mode == PERMISSIVE:
             return replace(rows, faults={CHECKSUM: rows.records.starts[failed]})
@@ -374,12 +371,9 @@ class Reading:
         self._failed += len(damage)
         self._note_damage(Damages.of(damage))
 
-    def _crc_error(self, records: Records, row: int, text: str) -> StoreDamaged:
+    def _crc_error(self, records: Records, row: int, found: Said) -> StoreDamaged:
         offset = int(records.heads["physical_offset"][row])
-        return StoreDamaged(
-            f"{self._split.segment.uri} at offset {offset:,}: {text}. Possible causes: a disk or memory fault, an unfinished write. "
-            f"Set mode=DROPMALFORMED to continue without the record, or {option_name('verify_crc', False)} to return it unchecked"
-        )
+        return StoreDamaged(say("checksum in the way", uri=self._split.segment.uri, offset=offset, text=found))
 
     @property
     def report(self) -> Report:
@@ -417,4 +411,4 @@ def _tell_of_more(segment: str, ranges: int) -> None:
 
 
 def _warn(loss: Said) -> None:
-    _log.warning("%s", loss.text(), extra={"is_loss": True, "said": loss})
+    warn(_log, loss, is_loss=True)

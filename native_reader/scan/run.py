@@ -19,6 +19,7 @@ from native_reader.records.damages import Report, SegmentReport
 from native_reader.scan.ahead import side_by_side
 from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.scan.read import Reading, Shared
+from native_reader.sentences import Said
 from native_reader.tuning import TUNING
 
 
@@ -76,7 +77,7 @@ class Run:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         if self._begun:
-            raise OptionError("this run was already iterated, and can be iterated only once. Use scan.run() for a new one")
+            raise OptionError(Said("run iterated"))
         self._begun = True
         return self._batches()
 

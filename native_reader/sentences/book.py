@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from native_reader.sentences.account import ACCOUNT
+from native_reader.sentences.archives import ARCHIVES
+from native_reader.sentences.causes import CAUSES
 from native_reader.sentences.codes import CODES, SEVERITIES
+from native_reader.sentences.conditions import CONDITIONS
 from native_reader.sentences.confirm import CONFIRM
 from native_reader.sentences.doctor import DOCTOR
+from native_reader.sentences.explain import EXPLAIN
 from native_reader.sentences.lag import LAG
 from native_reader.sentences.losses import LOSSES
 from native_reader.sentences.lost import LOST
 from native_reader.sentences.misses import MISSES
+from native_reader.sentences.options import OPTIONS
+from native_reader.sentences.reading import READING
 from native_reader.sentences.refusals import REFUSALS
 from native_reader.sentences.repair import REPAIR
 from native_reader.sentences.rescue import RESCUE
 from native_reader.sentences.results import DISK, RESULTS
 from native_reader.sentences.screens import SCREENS
 from native_reader.sentences.start import START
+from native_reader.sentences.streams import STREAMS
 from native_reader.sentences.unread import UNREAD
 from native_reader.sentences.verify import DIFF, VERIFY
+from native_reader.sentences.warnings import WARNINGS
+from native_reader.sentences.writing import WRITING
 
 JOINTS = {
     "text": ("{text}", "{text}"),
@@ -56,5 +65,14 @@ TABLES = (
     UNREAD,
     SCREENS,
     MISSES,
+    CAUSES,
+    READING,
+    ARCHIVES,
+    WRITING,
+    WARNINGS,
+    OPTIONS,
+    CONDITIONS,
+    STREAMS,
+    EXPLAIN,
 )
 BOOK: Mapping[str, tuple[str, str]] = {kind: pair for table in TABLES for kind, pair in table.items()}

@@ -6,7 +6,8 @@ CONFIRM = {
     "title confirm": ("Commands to confirm this", "用于核对的命令"),
     "confirm files": (
         (
-            "Run these before a broker starts on the new store. They only read it. `doctor` counts the states that the results above give "
+            "Run these before a broker starts on the new store. They only read it. `doctor` counts the states that the "
+            "results above give "
             "for the new store, and `verify` finds no error. `tables` has the offsets of each queue, and `lag` what each group has not "
             "read:"
         ),
@@ -17,7 +18,8 @@ CONFIRM = {
     ),
     "confirm broker": (
         (
-            "Run these after the start, before clients are connected, in the folder of RocketMQ. In the first two lines, write the address "
+            "Run these after the start, before clients are connected, in the folder of RocketMQ. In the first two lines, "
+            "write the address "
             "of your name server and the name of the broker. `topicStatus` shows the offsets of `tables`:"
         ),
         (
@@ -49,7 +51,8 @@ CONFIRM = {
     ),
     "ask slave": (
         (
-            "If a slave of this broker still runs, it may have a lost message. Run this in the folder of RocketMQ. In the first two lines, "
+            "If a slave of this broker still runs, it may have a lost message. Run this in the folder of RocketMQ. In "
+            "the first two lines, "
             "write the address of your name server and the name of the broker:"
         ),
         (

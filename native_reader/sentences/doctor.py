@@ -240,7 +240,8 @@ DOCTOR = {
     ),
     "witness cut": (
         (
-            "{file} is a packed segment that the log lacks, and cannot be unpacked: it is cut, damaged or empty. Look for a whole copy of "
+            "{file} is a packed segment that the log lacks, and cannot be unpacked: it is cut, damaged or empty. Look "
+            "for a whole copy of "
             "it. This writes what is left of it, if anything: {command}"
         ),
         (
@@ -250,7 +251,8 @@ DOCTOR = {
     ),
     "witness queues gone": (
         (
-            "{count:,} {count:queue|queues} of {topic} {count:is|are} gone ({queues}): {messages:,} {messages:message|messages} in the log "
+            "{count:,} {count:queue|queues} of {topic} {count:is|are} gone ({queues}): {messages:,} "
+            "{messages:message|messages} in the log "
             "{messages:is|are} in no queue, and a broker does not bring {messages:it|them} back"
         ),
         "topic {topic} 有 {count:,} 个队列不见了（{queues}）：commitlog 中有 {messages:,} 条消息不在任何队列中，broker 不会补上",
@@ -264,14 +266,16 @@ DOCTOR = {
     ),
     "witness queues gone consumed": (
         (
-            "{count:,} {count:queue|queues} of {topic} {count:is|are} gone ({queues}), and groups have consumed there: the messages are in "
+            "{count:,} {count:queue|queues} of {topic} {count:is|are} gone ({queues}), and groups have consumed there: "
+            "the messages are in "
             "no queue, or lost"
         ),
         "topic {topic} 有 {count:,} 个队列不见了（{queues}），而消费组曾在那里消费：消息不在任何队列中，或已丢失",
     ),
     "witness foreign topics": (
         (
-            "the topic settings are of another broker: {topics:,} {topics:topic|topics} with queues {topics:has|have} none ({names}), and "
+            "the topic settings are of another broker: {topics:,} {topics:topic|topics} with queues {topics:has|have} "
+            "none ({names}), and "
             "the settings have others ({others})"
         ),
         "topic 配置属于另一个 broker：有队列的 {topics:,} 个 topic 没有配置（{names}），而配置中是其他 topic（{others}）",
@@ -301,7 +305,8 @@ DOCTOR = {
     "witness first gone": (
         (
             "the log begins at offset {offset:,}, and queues name at least {messages:,} {messages:message|messages} before it ({names}). "
-            "They have not expired: the file before it ended {minutes:,} {minutes:minute|minutes} before the newest message, and a broker "
+            "They have not expired: the file before it ended {minutes:,} {minutes:minute|minutes} before the newest "
+            "message, and a broker "
             "keeps files for {hours:,} hours unless its disk is almost full. They are lost, unless you find the removed file"
         ),
         (

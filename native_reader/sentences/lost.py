@@ -181,7 +181,8 @@ LOST = {
         "可能丢失：索引中，丢失的位置上有这个 key 的哈希值。其他 key 也可能有相同的哈希值",
     ),
     "keys unseen": (
-        "Not seen: no whole message has this key, and the index does not have its hash at a lost place. It was not sent here, has expired, "
+        "Not seen: no whole message has this key, and the index does not have its hash at a lost place. It was not sent "
+        "here, has expired, "
         "or was lost without a trace",
         "未发现：没有完好的消息带有这个 key，索引中丢失的位置上也没有这个哈希值。可能没有发送到这里、已过期，或已丢失且没有留下痕迹",
     ),

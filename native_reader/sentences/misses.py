@@ -56,4 +56,80 @@ MISSES = {
         "{what}（access=trust 不在 commitlog 中查找已删除的 topic）",
     ),
     "miss empty": ("it is empty", "目录为空"),
+    "miss broker conf": (
+        f"{{uri}} {{problem}}. Set {option_name('broker_conf')} to the broker's configuration file, often conf/broker.conf",
+        f"{{uri}} {{problem}}。请把 {option_name('broker_conf')} 设为 broker 的配置文件，通常是 conf/broker.conf",
+    ),
+    "miss store path": (
+        ("{uri} sets neither storePathRootDir nor storePathCommitLog. The store is then ~/store of the broker's user: load that path"),
+        "{uri} 没有设置 storePathRootDir 和 storePathCommitLog。store 位于运行 broker 的用户的 ~/store：请指定这个路径",
+    ),
+    "miss logs": (
+        "none of these log directories exists: {logs}",
+        "这些 commitlog 目录都不存在：{logs}",
+    ),
+    "miss among matches": (
+        "{path}: {count} files and directories match, but none is a store or part of one",
+        "{path}：有 {count} 个文件和目录匹配，但都不是 store，也不属于 store",
+    ),
+    "miss one node": (
+        "{uri} has the logs of several DLedger nodes: {nodes}. Load one of them: {one}",
+        "{uri} 中有多个 DLedger 节点的 commitlog：{nodes}。请指定其中一个：{one}",
+    ),
+    "miss no match": (
+        "{uri}: no file or directory matches",
+        "{uri}：没有匹配的文件或目录",
+    ),
+    "miss scheme": (
+        "{uri}: {scheme}:// is not supported. Use a local path, or {known}. {other}",
+        "{uri}：不支持 {scheme}://。请使用本地路径，或 {known}。{other}",
+    ),
+    "miss bucket name": (
+        "{origin}: the bucket is missing. Write {scheme}://bucket/store",
+        "{origin}：缺少 bucket。请写成 {scheme}://bucket/store",
+    ),
+    "miss bucket": (
+        "{origin}: the bucket does not exist. Check its name, fs.region and fs.endpoint_override",
+        "{origin}：bucket 不存在。请检查名称、fs.region 和 fs.endpoint_override",
+    ),
+    "conf missing": (
+        "does not exist",
+        "不存在",
+    ),
+    "conf size": (
+        "has {size:,} bytes",
+        "有 {size:,} 字节",
+    ),
+    "conf no file": (
+        "is not a file",
+        "不是文件",
+    ),
+    "miss compacted": (
+        ("{uri} is the log of a compacted topic, with offsets of its own, not a commitlog. Its store has it as the table `compacted`"),
+        "{uri} 属于 compaction topic，有自己的偏移量，不是 commitlog。store 的表 `compacted` 有其中的内容",
+    ),
+    "miss only strays": (
+        "{directory}: no segments found, only {names}. For each of these files: {how}",
+        "{directory}：没有 commitlog 文件，只有 {names}。请对每个文件这样处理：{how}",
+    ),
+    "and files more": (
+        "{names} and {more} more",
+        "{names}，另有 {more} 个",
+    ),
+    "restore not regular": (
+        "it is not a regular file: restore it from a copy, or mount what it links to",
+        "不是普通文件：请从拷贝中取回，或挂载链接指向的磁盘",
+    ),
+    "restore unpack": (
+        "unpack it first: {command}",
+        "请先解压：{command}",
+    ),
+    "restore rename": (
+        "if it is a segment, rename it first: {command}",
+        "如果是 commitlog 文件，请先改名：{command}",
+    ),
+    "miss other systems": (
+        "In Python, fs= also takes a file system of pyarrow or fsspec",
+        "在 Python 中，fs= 也可以是 pyarrow 或 fsspec 的文件系统",
+    ),
 }

@@ -106,7 +106,8 @@ REFUSALS = {
         f"`rmqstore repair` 会保留所有 topic。{_RESCUE[1]}",
     ),
     "refused rocksdb mixed": (
-        f"the RocksDB database with queues lacks entries, so a broker would have to make them again. But topic '{{topic}}' was deleted and "
+        f"the RocksDB database with queues lacks entries, so a broker would have to make them again. But topic "
+        f"'{{topic}}' was deleted and "
         f"created again, and its queue {{queue}} would get messages of the deleted topic, up to offset {{offset:,}}. {_RESCUE[0]}",
         f"RocksDB 队列数据库缺少条目，需要 broker 重新生成。但 topic {{topic}} 删除后又重新创建，队列 {{queue}} 会得到已删除 "
         f"topic 的消息，直到偏移量 {{offset:,}}。{_RESCUE[1]}",

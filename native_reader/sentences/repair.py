@@ -78,13 +78,16 @@ REPAIR = {
     ),
     "from keys": (
         (
-            "{messages:,} {messages:message|messages} that `{store}` has in other queues or at other queue offsets. The index here has the "
-            "hashes of their unique key and of all their keys at these places, and no others, and a time within ten minutes of theirs; the "
+            "{messages:,} {messages:message|messages} that `{store}` has in other queues or at other queue offsets. The "
+            "index here has the "
+            "hashes of their unique key and of all their keys at these places, and no others, and a time within ten "
+            "minutes of theirs; the "
             "queue entry has their size and the hash of their tag. Each gets the place, queue and queue offset that it had here."
         ),
         (
             "{messages:,} 条消息：在 `{store}` 中的队列或队列位点不同。这里的索引在这些位置上恰好有消息 ID（msgId）"
-            "和全部 key 的哈希值，存储时间相差不超过十分钟；队列条目中的大小和 tag 的哈希值一致。每条消息都放回原来的位置、队列和队列位点。"
+            "和全部 key 的哈希值，存储时间相差不超过十分钟；队列条目中的大小和 tag 的哈希值一致。"
+            "每条消息都放回原来的位置、队列和队列位点。"
         ),
     ),
     "by unique key": ("same unique key", "消息 ID（msgId）相同"),

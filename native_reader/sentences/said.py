@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, reduce
 from typing import Any, NamedTuple
 
+from native_reader.errors import StoreError, nearest
 from native_reader.text import in_chinese
 
 LANGUAGES = ENGLISH, CHINESE = "en", "zh"
@@ -77,6 +79,32 @@ def say(kind: str, **values: int | str | Said) -> Said:
 def verbatim(text: str) -> Said:
     """A path or an error of others, which is the same in all languages."""
     return say("text", text=text)
+
+
+def meant(name: str, known: Iterable[str]) -> Said:
+    """`Did you mean 'x'?` for the nearest known name, after a sentence; else nothing."""
+    near = nearest(name, known)
+    return Said("nothing") if near is None else say("did you mean", near=near)
+
+
+def told(error: BaseException) -> Said:
+    """What an error says: one of ours in all languages, one of the system with its words and its path."""
+    own = getattr(error, "said", None)
+    if isinstance(own, Said):
+        return own
+    if isinstance(error, OSError) and not isinstance(error, StoreError) and error.strerror is not None:
+        what = words_of(error)
+        return what if error.filename is None else say("system at", what=what, path=str(error.filename))
+    return verbatim(str(error))
+
+
+def words_of(error: OSError) -> Said:
+    """The words of the system for an error; they also stand in its own logs."""
+    if isinstance(own := getattr(error, "said", None), Said):
+        return own
+    text = error.strerror or str(error)
+    name = f"system {errno.errorcode.get(error.errno or 0)}"
+    return say(name, text=text) if error.strerror is not None and name in _book() else verbatim(text)
 
 
 def joined(kind: str, parts: Sequence[Said]) -> Said:

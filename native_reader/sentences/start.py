@@ -150,7 +150,8 @@ START = {
     ),
     "start second fewer": (
         (
-            "after its next stop and start, consumers would get {messages:,} {messages:message|messages} fewer than after this start, and "
+            "after its next stop and start, consumers would get {messages:,} {messages:message|messages} fewer than "
+            "after this start, and "
             "the log would end at offset {offset:,}"
         ),
         "再次停止并启动后，能正常消费的消息会比这次启动后少 {messages:,} 条，commitlog 末尾为偏移量 {offset:,}",

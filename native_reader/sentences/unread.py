@@ -5,14 +5,16 @@ from __future__ import annotations
 UNREAD = {
     "database ends early": (
         (
-            "the RocksDB database {uri} is damaged in {file} at byte {offset:,}: the newest changes, in the {bytes:,} bytes from there on, "
+            "the RocksDB database {uri} is damaged in {file} at byte {offset:,}: the newest changes, in the {bytes:,} "
+            "bytes from there on, "
             "are not read. A broker drops them too"
         ),
         "RocksDB 数据库 {uri} 的 {file} 在第 {offset:,} 字节处损坏：从这里起 {bytes:,} 字节中的最新修改未读取。broker 也会丢弃这些修改",
     ),
     "of rocketmq-rust": (
         (
-            "{store} has files of rocketmq-rust ({names}), not of Java's broker. Its timers and its state of pop have formats that are not "
+            "{store} has files of rocketmq-rust ({names}), not of Java's broker. Its timers and its state of pop have "
+            "formats that are not "
             "read: do not trust what is said about these. Its log was not tried here"
         ),
         (

@@ -17,7 +17,8 @@ VERIFY = {
     ),
     "dledger start exits": (
         (
-            "a DLedger broker would have to cut its log at offset {offset:,}, {bytes:,} bytes before its end: that is more than one file, "
+            "a DLedger broker would have to cut its log at offset {offset:,}, {bytes:,} bytes before its end: that is "
+            "more than one file, "
             "so its process ends"
         ),
         "DLedger broker 需要在偏移量 {offset:,} 处截断 commitlog，距末尾 {bytes:,} 字节，超过一个文件，因此进程会退出",
@@ -197,7 +198,8 @@ DIFF = {
         "{name} 的 epochFileCheckpoint 和 .bak 都已损坏：无法得知 commitlog 由哪个主节点写入",
     ),
     "epochs share": (
-        "by these epochs, both logs are the same up to offset {offset:,}, in epoch {number:,}: the one that becomes the slave cuts its log "
+        "by these epochs, both logs are the same up to offset {offset:,}, in epoch {number:,}: the one that becomes the "
+        "slave cuts its log "
         "there",
         "根据这些 epoch，两份 commitlog 到偏移量 {offset:,} 为止相同，在 epoch {number:,} 中：成为从节点的一方会在那里截断 commitlog",
     ),
@@ -212,7 +214,8 @@ DIFF = {
         "不一致：双方的记录只到偏移量 {offset:,} 为止相同。从节点会保留后面不同的内容，broker 也不会提示。启动之前请与第三个副本比较",
     ),
     "after epochs": (
-        "contradiction: their records are the same up to offset {offset:,}. One of the files lacks an epoch, or has another begin for it: "
+        "contradiction: their records are the same up to offset {offset:,}. One of the files lacks an epoch, or has "
+        "another begin for it: "
         "a slave would cut records that both have, and copy them again",
         "不一致：双方的记录到偏移量 {offset:,} 为止相同。其中一个文件缺少某个 epoch，或起点不同：从节点会截断双方都有的记录，再重新复制",
     ),
@@ -263,7 +266,8 @@ DIFF = {
         "{name} 和 {chosen} 没有序号相同的条目：其中一个从另一个的末尾之后开始，或两者属于不同的组",
     ),
     "peers contradict": (
-        "entry {index:,} of term {term:,} has other bytes in {name} than in {chosen}: one of the two was changed on its disk, or they are "
+        "entry {index:,} of term {term:,} has other bytes in {name} than in {chosen}: one of the two was changed on its "
+        "disk, or they are "
         "of two groups. Look at both before you take one",
         "term {term:,} 的条目 {index:,} 在 {name} 和 {chosen} 中字节不同：其中一个在磁盘上被改动过，或两者属于不同的组。选用之前请检查两者",
     ),

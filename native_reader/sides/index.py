@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from native_reader.layout.arrays import is_among
 from native_reader.layout.index_entry import INDEX_ENTRY, INDEX_HEAD, SLOT, default_slots, entries_at, slots_at
 from native_reader.layout.record import Mask, Numbers
-from native_reader.sentences import Said, verbatim
+from native_reader.sentences import Said, say, verbatim
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.tuning import TUNING
 
@@ -74,13 +74,15 @@ class FileHits:
     hits: Hits = _NO_HITS
     proofs: Hits = _NO_HITS
     """The file's first and last entry whose records are inside the log."""
-    why: str | None = None
+    why: Said | None = None
     without_ids: bool = True
     """Whether it also has messages without UNIQ_KEY."""
 
 
 class _IndexContradiction(Exception):
-    pass
+    def __init__(self, said: Said) -> None:
+        super().__init__(said)
+        self.said = said
 
 
 def index_files(directory: str | None, slots: int | None = None) -> list[IndexFile]:
@@ -183,12 +185,12 @@ def search(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: 
     Gives up when a plain read of the file's offset range would cost less.
     """
     if room_of(file) < LEAST_ROOM:
-        return FileHits(file.uri, why=NO_SLOTS.text())
+        return FileHits(file.uri, why=NO_SLOTS)
     try:
         with storage_of(file.uri).open(file.uri) as stored:
             return _OpenIndex(stored, file).search(hashes, log, entry_costs)
     except OSError:
-        return FileHits(file.uri, why="it cannot be read")
+        return FileHits(file.uri, why=Said("index unread"))
 
 
 class _OpenIndex:
@@ -205,7 +207,7 @@ class _OpenIndex:
         """See the function `search`."""
         head = self._head()
         if (why := self._why_not(head)) is not None:
-            return FileHits(self._uri, why=why.text())
+            return FileHits(self._uri, why=why)
         ends = self._read(np.array([1, head.next_entry - 1]))
         first, last = ends["offset"].tolist()
         # Use the smaller of the two ranges: one wrong number must not make the file cover too much.
@@ -213,14 +215,14 @@ class _OpenIndex:
         proofs, contradiction = ends, None
         try:
             if not self._is_in_chain(ends[1:], head.next_entry - 1):
-                raise _IndexContradiction(_NO_CHAIN.text())
+                raise _IndexContradiction(_NO_CHAIN)
             if first < log[0] or last >= log[1]:
                 proofs = self._inside(log, head.next_entry)
             steps = max(TUNING.least_index_steps, (end - begin) // entry_costs) if entry_costs else self._room * len(hashes)
             self._walk(hashes, head, steps)
             self._check_places(log, begin, head.next_entry)
         except _IndexContradiction as error:
-            contradiction = str(error)
+            contradiction = error.said
         if not self._matches:
             return FileHits(self._uri, begin, end, head.end_time, _NO_HITS, _hits(proofs), contradiction)
         hits = np.concatenate(self._matches)
@@ -261,21 +263,21 @@ class _OpenIndex:
         # A running broker may have added entries since: it writes the entry first, then its slot, then the header.
         count = head.next_entry if not len(numbers) or int(numbers.max()) <= head.next_entry else self._head().next_entry
         if (numbers < 0).any() or (numbers > min(count, self._room - 1)).any():
-            raise _IndexContradiction("a slot points to an entry that does not exist")
+            raise _IndexContradiction(Said("index slot wrong"))
         left = most
         while (is_entry := numbers > 0).any():
             slots, numbers = slots[is_entry], numbers[is_entry]
             left -= len(numbers)
             if left < 0:
-                raise _IndexContradiction(f"its chains are too long: more than {most:,} entries")
+                raise _IndexContradiction(say("index chains long", most=most))
             entries = self._read(numbers)
             if (entries == np.zeros(1, INDEX_ENTRY)).any():
-                raise _IndexContradiction("an entry was lost or never written")
+                raise _IndexContradiction(Said("index entry lost"))
             hashed, older = entries["hash"].astype(np.int64), entries["previous"].astype(np.int64)
             if (hashed < 0).any() or (hashed % self._slots != slots).any():
-                raise _IndexContradiction("an entry is in the wrong chain")
+                raise _IndexContradiction(Said("index wrong chain"))
             if (older < 0).any() or (older >= numbers).any():
-                raise _IndexContradiction("a chain leads to a newer entry")
+                raise _IndexContradiction(Said("index chain newer"))
             wanted = is_among(hashed, hashes)
             self._matches.append(entries[wanted])
             self._numbers.append(numbers[wanted])
@@ -300,12 +302,12 @@ class _OpenIndex:
         for entries, numbers in zip(self._matches, self._numbers, strict=True):
             offsets = entries["offset"].astype(np.int64)
             if len(offsets) and (int(offsets.min()) < begin or int(offsets.max()) > self._head().end):
-                raise _IndexContradiction("an entry has an offset outside the range of its file")
+                raise _IndexContradiction(Said("index offset outside"))
             for which in np.flatnonzero((offsets < log[0]) | (offsets >= log[1])).tolist():  # few: a key has few records
                 number = int(numbers[which])
                 around = self._read(np.arange(max(1, number - 1), min(number + 2, max(count, number + 1))))["offset"].astype(np.int64)
                 if (np.diff(around) < 0).any():
-                    raise _IndexContradiction("an entry has an offset that does not fit its neighbours")
+                    raise _IndexContradiction(Said("index offset unfit"))
 
     def _head(self) -> Head:
         return read_head(self._stored)

@@ -31,6 +31,7 @@ from native_reader.layout.store_database import (
     rows_prefix,
 )
 from native_reader.records.sync import head_at
+from native_reader.sentences import Said, say, told
 from native_reader.sides.index import FileHits, Hits
 from native_reader.storage.rocksdb import Database, open_database
 from native_reader.storage.store import Segment
@@ -70,7 +71,7 @@ def search_database(uri: str, segments: Sequence[Segment], wanted: Mapping[tuple
         with open_database(uri) as database:
             return _found(database, segments, wanted, most)
     except UnreadableError as error:
-        return _unused(uri, str(error))
+        return _unused(uri, told(error))
 
 
 def _found(database: Database, segments: Sequence[Segment], wanted: Mapping[tuple[str, str], int], most: int | None) -> FileHits | None:
@@ -80,22 +81,22 @@ def _found(database: Database, segments: Sequence[Segment], wanted: Mapping[tupl
     oldest, newest = hour_of(first), hour_of(last)
     end = next((number_in(value) for key, value in database.items(LAST_OFFSET) if key == LAST_OFFSET), None)
     if oldest is None or newest is None or end is None:
-        return _unused(database.uri, "it has rows that are no index")
+        return _unused(database.uri, Said("index rows wrong"))
     hours = range(oldest, newest + 1, HOUR)
     if len(hours) * len(wanted) > _MOST_LOOKUPS:
-        return _unused(database.uri, f"to look up {len(wanted):,} keys in {len(hours):,} hours takes longer than to read the log")
+        return _unused(database.uri, say("index lookups", keys=len(wanted), hours=len(hours)))
     rows = (hit for hour in hours for hit in _rows(database, hour, wanted))
     found = list(rows if most is None else islice(rows, most + 1))
     if most is not None and len(found) > most:
-        return _unused(database.uri, f"more than {most:,} rows match, too many to check while planning")
+        return _unused(database.uri, say("index rows many", most=most))
     # In an hour without rows it may have been off.
     since = max((hour + HOUR for hour in hours if database.first_key(hour_key(hour)) is None), default=oldest)
     begin = _begin(database, since, segments)
-    why = f"it has more than {_MOST_ROWS:,} rows of one hour, and no file of the log begins after that" if begin is None else None
+    why = say("index one hour", most=_MOST_ROWS) if begin is None else None
     return FileHits(database.uri, begin or 0, end, 0, _hits(sorted({*found})), _proofs(database, since, newest), why, without_ids=False)
 
 
-def _unused(uri: str, why: str) -> FileHits:
+def _unused(uri: str, why: Said) -> FileHits:
     return FileHits(uri, why=why, without_ids=False)
 
 

@@ -15,6 +15,7 @@ from native_reader.layout.index_entry import TAG_PREFIX, key_hash
 from native_reader.layout.properties import KEYS, KEYS_SEPARATOR, TAGS, UNIQ_KEY, parse, without_crc_trailer
 from native_reader.layout.record import PREPARED, TRANSACTION, Mask, Numbers
 from native_reader.records.sync import head_at, layout_at
+from native_reader.sentences import Said, say
 from native_reader.sides.index import FileHits, Hits
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles, is_live
@@ -111,7 +112,7 @@ class CheckedFiles:
     """Offsets `[start, stop)` that no trusted file covers."""
     uncovered_without_ids: tuple[tuple[int, int], ...] = ()
     """The same for messages without UNIQ_KEY."""
-    why: tuple[str, ...] = ()
+    why: tuple[Said, ...] = ()
     """Why files are not trusted."""
 
 
@@ -140,7 +141,7 @@ def check_files(store: StoreFiles, files: Sequence[FileHits], max_record_bytes: 
         proofs = len(file.proofs.offsets)
         why = file.why or _why_untrusted(file, named, sizes, is_repeated, log[0])
         if why is None and stale_after is not None and file.end_time > stale_after:
-            why = "it is newer than the checkpoint, and the broker crashed or was running when the store was copied"
+            why = Said("index newer")
         results.append(replace(file, why=why))
         last_sizes.append(int(sizes[proofs - 1]) if proofs and int(file.proofs.offsets[-1]) == file.end else 0)
     sized = list(zip(results, last_sizes, strict=True))
@@ -149,18 +150,18 @@ def check_files(store: StoreFiles, files: Sequence[FileHits], max_record_bytes: 
         checked.where(is_hit),
         tuple(_uncovered(sized, log)),
         tuple(_uncovered([(file, size) for file, size in sized if file.without_ids], log)),
-        tuple(f"{file.uri}: {file.why}" for file in results if file.why is not None),
+        tuple(say("at", place=file.uri, what=file.why) for file in results if file.why is not None),
     )
 
 
-def _why_untrusted(file: FileHits, named: Hits, sizes: Numbers, is_repeated: Mask, log_start: int) -> str | None:
+def _why_untrusted(file: FileHits, named: Hits, sizes: Numbers, is_repeated: Mask, log_start: int) -> Said | None:
     """What in the log contradicts the entries of a file; None if nothing does."""
     if not len(file.proofs.offsets) and file.end >= log_start:
-        return "the log has none of its records"
+        return Said("index of no record")
     if (wrong := sizes <= 0).any():
-        return f"the log has no record with the indexed key at offset {int(named.offsets[wrong.argmax()]):,}"
+        return say("index wrong", offset=int(named.offsets[wrong.argmax()]))
     if is_repeated.any():
-        return f"it has too many entries for the record at offset {int(named.offsets[is_repeated.argmax()]):,}"
+        return say("index too often", offset=int(named.offsets[is_repeated.argmax()]))
     return None
 
 
@@ -173,7 +174,7 @@ def _bounded(file: FileHits) -> FileHits:
     count = len(file.hits.offsets)
     if count <= TUNING.most_hits:
         return file
-    return replace(file, hits=file.hits.where(np.zeros(count, np.bool_)), why=f"{count:,} entries match, too many to check while planning")
+    return replace(file, hits=file.hits.where(np.zeros(count, np.bool_)), why=say("index many", entries=count))
 
 
 def _too_often(hits: Hits, keys: Numbers, is_hit: Mask) -> Mask:

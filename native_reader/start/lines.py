@@ -13,7 +13,7 @@ from enum import Enum
 from functools import partial
 
 from native_reader.broker.versions import version_key
-from native_reader.errors import OptionError, option_name, shown
+from native_reader.errors import OptionError, shown
 from native_reader.log.recovery import (
     Begins,
     by_queues,
@@ -24,6 +24,7 @@ from native_reader.log.recovery import (
     of_ten_by_times,
     third_last,
 )
+from native_reader.sentences import say
 from native_reader.storage.store import StoreFiles
 
 
@@ -146,9 +147,7 @@ def line_of(version: str) -> Line:
 def checked_version(text: str) -> str:
     """A version that was asked for. Raises OptionError if it is none."""
     if re.fullmatch(r"[45]\.[0-9]{1,3}\.[0-9]{1,3}", text) is None:
-        raise OptionError(
-            f"{option_name('for_version')} has to be a version of RocketMQ from 4.0.0 on, with three numbers as in 5.3.2, not {shown(text)}"
-        )
+        raise OptionError(say("wrong version", text=shown(text)))
     return text
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from native_reader.errors import DataLoss, OptionError, StoreError
+from native_reader.sentences import say
 from native_reader.storage.local import in_forked_processes
 from native_reader.storage.pieces import FetchError, Pieces
 from native_reader.storage.protocol import DirEntry, Storage, StoredFile, unreadable
@@ -98,13 +99,13 @@ class _Object:
         try:
             stamp = self._storage.stamp(self.path)
         except FileNotFoundError:
-            gone = DataLoss(f"{self.uri} was deleted while it was read. A broker deletes its oldest segments: load the store again")
+            gone = DataLoss(say("deleted in read", uri=self.uri))
             gone.is_file_gone = True
             raise gone from None
         except Exception as error:
             raise self._storage.explained(error) from None
         if stamp != self.stamp:
-            raise DataLoss(f"{self.uri} was replaced by another file while it was read. Load the store again")
+            raise DataLoss(say("replaced in read", uri=self.uri))
         self.confirmed = now
 
 
@@ -148,7 +149,7 @@ class ArrowFile(StoredFile):
         try:
             self._pieces.read_many(offsets[:count], inside[:count], view)
         except FetchError as error:
-            raise unreadable(_cause(error), f"could not read {self.uri} at byte {error.start:,}") from None
+            raise unreadable(_cause(error), "could not read", uri=self.uri, offset=error.start) from None
         return sum(inside[:count])
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -386,7 +387,7 @@ def storage_in(origin: str, filesystem: Any) -> ArrowStorage:
         return ArrowStorage(origin, filesystem, "" if filesystem.type_name in ("hdfs", "local") else host.partition("@")[0])
     strip = getattr(filesystem, "_strip_protocol", None)
     if strip is None:
-        raise OptionError(f"fs= must be options by name, a pyarrow.fs.FileSystem or an fsspec file system, not {type(filesystem).__name__}")
+        raise OptionError(say("wrong fs", name=type(filesystem).__name__))
     own = [filesystem.protocol] if isinstance(filesystem.protocol, str) else filesystem.protocol
     inside = str(strip(f"{origin}/x")).removesuffix("x").rstrip("/") if scheme in own else host
     return ArrowStorage(origin, PyFileSystem(FSSpecHandler(filesystem)), inside)

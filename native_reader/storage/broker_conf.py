@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from native_reader.errors import PathError, option_name
+from native_reader.errors import PathError
+from native_reader.sentences import Said, say
 from native_reader.storage.protocol import storage_of
 
 _LARGEST = 1 << 20
@@ -114,7 +115,16 @@ def names_in(uri: str) -> tuple[str | None, str | None]:
 
 def tiered_settings(uri: str) -> str | None:
     """The path of tiered storage in a broker's configuration file; empty if it has none, None if the broker has no tiered storage."""
-    settings = _settings_in(uri)
+    return _tiered(_settings_in(uri))
+
+
+def tiered_settings_if_any(uri: str) -> str | None:
+    """The same of a file that need not be there."""
+    settings = _found_in(uri)
+    return None if isinstance(settings, Said) else _tiered(settings)
+
+
+def _tiered(settings: Mapping[str, str]) -> str | None:
     is_on = "TieredMessageStore" in settings.get("messageStorePlugIn", "")
     names = [name for name in settings if name.startswith("tiered") or name in ("objectStoreEndpoint", "objectStoreBucket")]
     paths = (settings[name] for name in ("tieredStoreFilePath", "tieredStoreFilepath") if settings.get(name))
@@ -122,11 +132,18 @@ def tiered_settings(uri: str) -> str | None:
 
 
 def _settings_in(uri: str) -> dict[str, str]:
+    settings = _found_in(uri)
+    if isinstance(settings, Said):
+        raise PathError(say("miss broker conf", uri=uri, problem=settings))
+    return settings
+
+
+def _found_in(uri: str) -> dict[str, str] | Said:
+    """The settings in a file, or why there are none: no error, because each read of a store looks for such a file."""
     storage = storage_of(uri)
     entry = storage.entry(uri)
     if entry is None or not entry.is_file or entry.size > _LARGEST:
-        problem = "does not exist" if entry is None else f"has {entry.size:,} bytes" if entry.is_file else "is not a file"
-        raise PathError(f"{uri} {problem}. Set {option_name('broker_conf')} to the broker's configuration file, often conf/broker.conf")
+        return Said("conf missing") if entry is None else say("conf size", size=entry.size) if entry.is_file else Said("conf no file")
     with storage.open(uri) as file:
         (text,) = file.read_ranges([(0, entry.size)])
     return dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))
@@ -140,9 +157,7 @@ def parse_broker_conf(uri: str, *, is_elsewhere: bool = False) -> StorePaths:
         logs += paths_of(settings.get("readOnlyCommitLogStorePaths", ""))
     root = settings.get("storePathRootDir") or None
     if root is None and not logs and not is_elsewhere:
-        raise PathError(
-            f"{uri} sets neither storePathRootDir nor storePathCommitLog. The store is then ~/store of the broker's user: load that path"
-        )
+        raise PathError(say("miss store path", uri=uri))
     by_dledger = settings.get("enableDLegerCommitLog", "").lower() == "true"  # RocketMQ's spelling
     dledger = settings.get("storePathDLedgerCommitLog") if by_dledger else None
     return StorePaths(root, logs, dledger or None, settings.get("storePathConsumeQueue") or None, settings.get("storePathIndex") or None)

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from native_reader.errors import PathError
+from native_reader.errors import PathError, warn
+from native_reader.sentences import Said, say
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.paths import uri_of
@@ -49,9 +50,9 @@ def paths_that_count(conf: str, paths: Sequence[str], given: StorePaths, configu
 def _say(conf: str, unused: Mapping[str, str | None], store: str) -> None:
     """Say which settings do not count. `unused`: each with what the store has instead, if anything."""
     if own := [setting for setting, below in unused.items() if below]:
-        _say_once(f"{conf}: {', '.join(own)} not used, because {store} has its own")
+        _say_once(say("own paths", conf=conf, settings=", ".join(own), store=store))
     if missing := [setting for setting, below in unused.items() if below is None]:
-        _say_once(f"{conf}: {', '.join(missing)} not used, because the path does not exist here")
+        _say_once(say("paths missing", conf=conf, settings=", ".join(missing)))
 
 
 def _named(paths: Sequence[str], given: StorePaths) -> StoreFiles | None:
@@ -83,6 +84,6 @@ def _exists(path: str) -> bool:
 
 
 @cache
-def _say_once(text: str) -> None:
+def _say_once(said: Said) -> None:
     """Once in a process: a store is opened again and again."""
-    _log.warning("%s", text)
+    warn(_log, said)

@@ -15,9 +15,10 @@ from functools import cache
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from native_reader.errors import OptionError, PathError, StoreError, option_name
+from native_reader.errors import OptionError, PathError, StoreError, option_name, warn
+from native_reader.sentences import say
 from native_reader.storage.broker_conf import StorePaths
-from native_reader.storage.misses import MOST_NAMED, further_below, no_log_directory, no_store, of_compacted_topic
+from native_reader.storage.misses import MOST_NAMED, further_below, no_log_directory, no_store
 from native_reader.storage.packed import SCHEME as PACKED
 from native_reader.storage.packed import is_readable, unpacked_size
 from native_reader.storage.paths import KnownPlaces, Place, uri_of
@@ -59,7 +60,7 @@ def find_stores(paths: Sequence[str], parts: StorePaths) -> list[StoreFiles]:
     if parts.consume_queue or parts.index:
         _refuse_several(len(stores))
         if not stores:
-            raise OptionError(f"{_QUEUE_DIRECTORY} and {_INDEX} need a path or {_LOGS}")
+            raise OptionError(say("parts without path", queues=_QUEUE_DIRECTORY, index=_INDEX, logs=_LOGS))
     queues, index = (uri_of(path) if path else None for path in (parts.consume_queue, parts.index))
     if queues:
         databases = (queues,) if is_database(queues) else ()
@@ -69,7 +70,7 @@ def find_stores(paths: Sequence[str], parts: StorePaths) -> list[StoreFiles]:
 
 def _refuse_several(count: int) -> None:
     if count > 1:
-        raise OptionError(f"{_LOGS}, {_QUEUE_DIRECTORY} and {_INDEX} are for one store, not for {count}")
+        raise OptionError(say("parts of one store", logs=_LOGS, queues=_QUEUE_DIRECTORY, index=_INDEX, count=count))
 
 
 # Logs outside the store's root
@@ -83,7 +84,7 @@ def _store_with_named_logs(places: KnownPlaces, paths: Sequence[str], parts: Sto
     # A broker with several log directories may not have created all of them yet.
     named = [place for log in logs if len(logs) == 1 or places.at(log).entry is not None for place in places.matching(log)]
     if logs and not named:
-        raise PathError(f"none of these log directories exists: {', '.join(logs)}")
+        raise PathError(say("miss logs", logs=", ".join(logs)))
     home = places.at(_home_of(roots[0] if roots else logs[0] if logs else uri_of(parts.dledger)))
     plain = [_named_log(place) for place in (named if logs else _plain_logs(home))]
     dledger = [_named_log(place, DLEDGER) for place in places.matching(parts.dledger)] if parts.dledger else _dledger_logs(home)
@@ -93,7 +94,7 @@ def _store_with_named_logs(places: KnownPlaces, paths: Sequence[str], parts: Sto
 def _named_log(place: Place, framing: str | None = None) -> _LogDirectory:
     """The log in a directory that the user named as a log directory."""
     if f"/{COMPACTED}/" in place.uri and place.uri.rpartition("/")[2].isdecimal():
-        raise PathError(of_compacted_topic(place.uri))
+        raise PathError(say("miss compacted", uri=place.uri))
     entries = place.entries if place.is_directory else []
     log = _log_in(place.uri, entries, framing)
     if not log.segments and (not place.is_directory or any(entry.name == "commitlog" for entry in entries)):
@@ -112,7 +113,7 @@ def _stores_of(path: str, places: Sequence[Place]) -> list[StoreFiles]:
             _log_deeper(places[0].storage.unquoted(places[0].uri), deeper)
         return stores
     if len(places) > 1:
-        raise PathError(f"{path}: {len(places)} files and directories match, but none is a store or part of one")
+        raise PathError(say("miss among matches", path=path, count=len(places)))
     (place,) = places
     if below := list(islice(_stores_further_below(place), MOST_NAMED + 1)):
         raise further_below(place.storage.unquoted(place.uri), below)
@@ -260,7 +261,7 @@ def _dledger_logs(root: Place) -> list[_LogDirectory]:
     used = {node: log for node, log in logs.items() if log.segments}
     if len(used) > 1:
         one = next(iter(used.values())).uri
-        raise PathError(f"{root.uri} has the logs of several DLedger nodes: {', '.join(used)}. Load one of them: {one}")
+        raise PathError(say("miss one node", uri=root.uri, nodes=", ".join(used), one=one))
     return list(used.values() or logs.values())
 
 
@@ -330,15 +331,14 @@ def _unpacked(uri: str, usual: int) -> int:
 @cache
 def _log_packed(uri: str, count: int) -> None:
     """Once in a process."""
-    are = "1 packed segment is unpacked while it is" if count == 1 else f"{count:,} packed segments are unpacked while they are"
-    _log.warning("%s: %s read, which is slow. Unpacked copies are read much faster", uri, are)
+    warn(_log, say("packed read", uri=uri, segments=count))
 
 
 @cache
 def _log_deeper(uri: str, deeper: tuple[str, ...]) -> None:
     """Once in a process."""
     names = names_of(list(deeper), MOST_NAMED)
-    _log.warning("%s: stores deeper in it are not read: %s. Name each store that you want, or use a pattern", uri, names)
+    warn(_log, say("stores deeper", uri=uri, names=names))
 
 
 def _leading(strays: Iterable[str], first: Segment) -> int | None:

@@ -18,7 +18,8 @@ from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from native_reader import kernel
-from native_reader.errors import OptionError, UnreadableError, option_name, reason_of, shown
+from native_reader.errors import OptionError, UnreadableError, option_name, shown
+from native_reader.sentences import Said, say, told, words_of
 from native_reader.storage.linux import Look, absent, looks
 from native_reader.storage.protocol import DirEntry, Disk, Storage, StoredFile, register, storage_of
 
@@ -55,11 +56,11 @@ def text_of(path: Any, name: str = "") -> str:
         text = os.fsdecode(path)
         size = len(os.fsencode(text))
     except UnicodeError:
-        raise OptionError(f"{given} is not a path: it contains a character that file names cannot have") from None
+        raise OptionError(say("character in path", given=given)) from None
     except Exception:  # a path-like object may raise anything
-        raise OptionError(f"{given} is not a path: expected text or a pathlib.Path{'' if name else ', or a list of them'}") from None
+        raise OptionError(say("not a path" if name else "not a path or list", given=given)) from None
     if size > _LONGEST:
-        raise OptionError(f"{given} is too long for a path: {size:,} bytes; the limit is {_LONGEST:,}")
+        raise OptionError(say("path too long", given=given, size=size, most=_LONGEST))
     return str.__str__(text)
 
 
@@ -70,9 +71,9 @@ def texts_of(paths: Any) -> list[str]:
     try:
         several = list(islice(paths, _MOST + 1))
     except Exception:
-        raise OptionError(f"{shown(paths)} is not a list of paths") from None
+        raise OptionError(say("no list of paths", paths=shown(paths))) from None
     if len(several) > _MOST:
-        raise OptionError(f"too many paths: more than {_MOST:,}")
+        raise OptionError(say("many paths", most=_MOST))
     return [text_of(path) for path in several]
 
 
@@ -110,7 +111,7 @@ class LocalFile(StoredFile):
         self._descriptor = os.open(_existing(uri), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             self.close()
-            raise UnreadableError(f"{uri} is not a regular file")
+            raise UnreadableError(say("not a file", uri=uri))
         self._leaves_no_trace = False
 
     def size(self) -> int:
@@ -228,14 +229,23 @@ class LocalFile(StoredFile):
         self.close()  # for owners that keep a file open between reads and are never closed
 
 
-def _as_whom(path: str) -> str:
-    """How to run as the owner of a file; empty if it is ours, or if the owner is unknown."""
+class _OwnedByOther(PermissionError):
+    said: Said
+
+
+def _forbidden(error: PermissionError, path: str) -> PermissionError:
+    """The error with how to run as the owner of the file; the same if it is ours, or if the owner is unknown."""
     try:
         owner = os.stat(path).st_uid
         name = pwd.getpwuid(owner).pw_name
     except (OSError, KeyError):
-        return ""
-    return "" if owner == os.geteuid() else f". It belongs to the user {name}: run this as that user, for example with sudo -u {name}"
+        return PermissionError(error.errno, error.strerror)
+    if owner == os.geteuid():
+        return PermissionError(error.errno, error.strerror)
+    said = say("owned by other", what=words_of(error), user=name)
+    other = _OwnedByOther(error.errno, said.text())
+    other.said = said
+    return other
 
 
 class LocalStorage(Storage):
@@ -274,7 +284,7 @@ class LocalStorage(Storage):
         try:
             return LocalFile(uri)
         except PermissionError as error:
-            raise PermissionError(error.errno, f"{error.strerror}{_as_whom(local_path(uri))}") from None
+            raise _forbidden(error, local_path(uri)) from None
 
     def is_locked(self, uri: str) -> bool:
         try:
@@ -434,9 +444,7 @@ def linked(uris: Mapping[str, str]) -> Iterator[str]:
                 else:
                     _copy(uri, f"{directory}/{name}")
         except OSError as error:
-            advice = "If the disk is full or read-only, set TMPDIR to another directory"
-            text = f"could not fill a temporary directory: {reason_of(error)}. {advice}"
-            raise UnreadableError(text) from error
+            raise UnreadableError(say("no temporary directory", why=told(error))) from error
         yield directory
 
 

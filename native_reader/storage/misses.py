@@ -14,13 +14,6 @@ MOST_NAMED = 5
 """Stores that an error names."""
 
 
-def path_error(said: Said) -> PathError:
-    """The error that says it."""
-    error = PathError(said.text())
-    error.said = said
-    return error
-
-
 def no_store(
     uri: str, entry: DirEntry | None, entries: Sequence[DirEntry], beside_the_log: bool, above: tuple[str, int] | None
 ) -> PathError:
@@ -28,14 +21,14 @@ def no_store(
     logs = [f"{uri}/{entry.name}" for entry in entries if entry.is_directory and entry.name.lower().startswith("commitlog")]
     if logs and not beside_the_log:
         names = ", ".join(log.rpartition("/")[2] for log in logs)
-        return path_error(say("miss other logs", uri=uri, names=names, logs=",".join(logs)))
+        return PathError(say("miss other logs", uri=uri, names=names, logs=",".join(logs)))
     if not beside_the_log and (strays := strays_in(entries)):
         return PathError(only_strays(uri, strays))
     what = say("miss not a log", uri=uri) if beside_the_log else say("miss no store", uri=uri, instead=_instead(uri, entry, entries))
     if above is not None:
-        return path_error(say("miss store above", what=what, store=above[0], segments=above[1]))
+        return PathError(say("miss store above", what=what, store=above[0], segments=above[1]))
     is_packed = entry is not None and entry.is_file and unpack_command_at(uri)
-    return path_error(what if is_packed else say("miss name it", what=what))
+    return PathError(what if is_packed else say("miss name it", what=what))
 
 
 def further_below(uri: str, stores: Sequence[str]) -> PathError:
@@ -44,8 +37,8 @@ def further_below(uri: str, stores: Sequence[str]) -> PathError:
     names = say("miss and more", names=names) if len(stores) > MOST_NAMED else names
     levels = {store.removeprefix(uri).count("/") for store in stores}
     if len(levels) > 1:
-        return path_error(say("miss below", uri=uri, names=names))
-    return path_error(say("miss below all", uri=uri, names=names, pattern=f"{uri}{'/*' * levels.pop()}"))
+        return PathError(say("miss below", uri=uri, names=names))
+    return PathError(say("miss below all", uri=uri, names=names, pattern=f"{uri}{'/*' * levels.pop()}"))
 
 
 def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> PathError:
@@ -53,14 +46,14 @@ def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> Path
     is_beside = f"{parent}/{missing}" == uri or parent == "file://"
     what = say("miss not there", uri=uri) if is_beside else say("miss not there below", uri=uri, parent=parent)
     near = nearest(missing, names)
-    return path_error(what if near is None else say("miss did you mean", what=what, near=near))
+    return PathError(what if near is None else say("miss did you mean", what=what, near=near))
 
 
 def no_log_directory(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> PathError:
     """For a path that the user named as a log directory."""
     if any(entry.is_directory and entry.name == "commitlog" for entry in entries):
-        return path_error(say("miss log inside", uri=uri))
-    return path_error(say("miss no log directory", uri=uri, instead=_instead(uri, entry, entries)))
+        return PathError(say("miss log inside", uri=uri))
+    return PathError(say("miss no log directory", uri=uri, instead=_instead(uri, entry, entries)))
 
 
 def of_compacted_topic(uri: str) -> str:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from native_reader.errors import OptionError, PathError, UnreadableError, without_secrets
+from native_reader.sentences import Said, say
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import not_there
 from native_reader.storage.protocol import DirEntry, Storage, map_stores, scheme_of, storage_of
@@ -98,7 +99,7 @@ class KnownPlaces:
         if _WILD.search(place.storage.unquoted(place.uri)):
             found = self._matches(place)
             if not found:
-                raise PathError(f"{place.uri}: no file or directory matches")
+                raise PathError(say("miss no match", uri=place.uri))
             return found
         if must_exist:
             raise self._missing(place.uri)
@@ -133,7 +134,7 @@ def uri_of(path: Any) -> str:
     """The absolute URI of a path, without a trailing slash."""
     text = text_of(path)
     if not text:
-        raise OptionError("the path is empty. Use '.' for the current directory")
+        raise OptionError(Said("path empty"))
     text = text.removeprefix(TAR) if (scheme_of(text) or "").startswith(TAR) else text
     _refuse_credentials(text)
     return entered(local_uri(text) if scheme_of(text) in (None, "file") else text.rstrip("/"))
@@ -146,12 +147,8 @@ def _refuse_credentials(text: str) -> None:
     has_secret = without_secrets(text) != text or _SIGNED.search(rest) is not None
     if not separator or scheme == "file" or not (has_secret or (is_s3 and set("@:") & set(rest.partition("/")[0]))):
         return
-    how = (
-        "set fs.access_key and fs.secret_key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
-        if is_s3
-        else "pass fs=, a file system of pyarrow or fsspec that has them"
-    )
-    raise OptionError(f"a path {scheme}://…@… holds credentials. Give the path without them, and {how}")
+    how = Said("credentials of s3" if is_s3 else "credentials of others")
+    raise OptionError(say("credentials in path", scheme=scheme, how=how))
 
 
 def _into_archive(uri: str, entry: DirEntry | None) -> tuple[str, DirEntry | None]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.errors import PathError, StoreError, UnreadableError
+from native_reader.sentences import Said, say, words_of
 
 Buffer = bytearray | memoryview
 _SLOW = 1 << 20
@@ -94,7 +95,7 @@ class StoredFile(ABC):
             try:
                 got = self._read(offset + filled, view[filled:])
             except OSError as error:
-                raise unreadable(error, f"could not read {self.uri} at byte {offset + filled:,}") from error
+                raise unreadable(error, "could not read", uri=self.uri, offset=offset + filled) from error
             if got == 0:
                 break
             filled += got
@@ -176,7 +177,7 @@ class Storage(ABC):
 
     def entry(self, uri: str) -> DirEntry | None:
         """The entry at that URI; None if there is none."""
-        with _Named("could not get the status of", uri):
+        with _Named("no status", uri):
             return self._entry(uri)
 
     def open(self, uri: str) -> StoredFile:
@@ -300,8 +301,8 @@ def _created(uri: str, origin: str) -> Storage:
         known = ", ".join(
             f"{factory}://" for factory in sorted(_FACTORIES) if _FACTORIES[factory] is not None and not factory.endswith("+")
         )
-        other = "In Python, fs= also takes a file system of pyarrow or fsspec"
-        raise PathError(f"{uri}: {scheme}:// is not supported. Use a local path, or {known}. {other}")
+        other = Said("miss other systems")
+        raise PathError(say("miss scheme", uri=uri, scheme=str(scheme), known=known, other=other))
     factory = _FACTORIES[scheme if scheme in _FACTORIES else outer]
     if factory is None:
         raise PathError(f"{uri}: this test storage no longer exists, or belongs to another process")
@@ -321,15 +322,15 @@ class _Named:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise unreadable(error, f"{self._problem} {self._uri}") from error
+            raise unreadable(error, self._problem, uri=self._uri) from error
 
 
-def unreadable(error: OSError, problem: str) -> OSError:
-    """An error that names what could not be read; a StoreError names it already."""
+def unreadable(error: OSError, problem: str, **where: int | str) -> OSError:
+    """An error that names what could not be read; a StoreError names it already. `problem`: the kind of a sentence with `why`."""
     if isinstance(error, StoreError):
         return error
-    text = f"{problem}: {error.strerror or error}"
-    return UnreadableError(text) if error.errno is None else UnreadableError(error.errno, text)
+    said = say(problem, **where, why=words_of(error))
+    return UnreadableError(said) if error.errno is None else UnreadableError(error.errno, said)
 
 
 _SIDE_BY_SIDE = 64

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any
 
-from native_reader.errors import OptionError, did_you_mean, shown
+from native_reader.errors import OptionError, shown
+from native_reader.sentences import Said, meant, say
 from native_reader.storage.arrow import KNOWN_FOR, ArrowStorage, Stamp, storage_in
 from native_reader.storage.protocol import DirEntry, StoredFile, attach, attached, origin_of, register, scheme_of
 
@@ -29,7 +30,7 @@ _SECRETS = list[str]()
 def fs_text(name: str, value: object) -> str:
     """A check of an option that is text."""
     if not isinstance(value, str) or not value.strip():
-        raise OptionError(f"fs.{name} must be text that is not empty")
+        raise OptionError(say("fs not text", name=name))
     return value.strip()
 
 
@@ -37,7 +38,7 @@ def fs_flag(name: str, value: object) -> bool:
     """A check of an option that is true or false."""
     known = value if isinstance(value, bool) else _FLAGS.get(value.strip().lower()) if isinstance(value, str) else None
     if known is None:
-        raise OptionError(f"fs.{name} must be true or false")
+        raise OptionError(say("fs not a flag", name=name))
     return known
 
 
@@ -48,7 +49,7 @@ def fs_seconds(name: str, value: object) -> float:
     except (ValueError, OverflowError):
         seconds = 0.0
     if not 0 < seconds < 1e6:
-        raise OptionError(f"fs.{name} must be a number of seconds above 0")
+        raise OptionError(say("fs no seconds", name=name))
     return seconds
 
 
@@ -62,8 +63,8 @@ class Access:
         for name, value in (options or {}).items():
             if not isinstance(name, str) or name not in _CHECKS:
                 known = [f"fs.{name}" for name in _CHECKS]
-                given, near = (f"fs.{name}", did_you_mean(f"fs.{name}", known)) if isinstance(name, str) else (shown(name), "")
-                raise OptionError(f"the option {given} is not supported.{near} Supported: {', '.join(known)}")
+                given, near = (f"fs.{name}", meant(f"fs.{name}", known)) if isinstance(name, str) else (shown(name), Said("nothing"))
+                raise OptionError(say("fs option unknown", given=given, near=near, known=", ".join(known)))
             if value is not None:
                 self.values[name] = _CHECKS[name](name, value)
 
@@ -201,12 +202,12 @@ def use(uris: Iterable[str], fs: Any) -> None:
     access = Access(fs) if isinstance(fs, Mapping) else fs
     remote = sorted({origin_of(uri) for uri in uris if scheme_of(uri) not in (None, "file")})
     if not remote:
-        raise OptionError("fs options need a path of object storage, such as s3://bucket/store")
+        raise OptionError(Said("fs without storage"))
     for origin in remote:
         make = _MAKERS.get(scheme_of(origin) or "")
         if not isinstance(access, Access):
             attach(origin, storage_in(origin, access))
         elif make is None:
-            raise OptionError(f"fs options are for {', '.join(f'{scheme}://' for scheme in _MAKERS)}, not for {shown(origin)}")
+            raise OptionError(say("fs for other", schemes=", ".join(f"{scheme}://" for scheme in _MAKERS), origin=shown(origin)))
         elif not (isinstance(known := attached(origin), RemoteStorage) and known.access == access):
             attach(origin, make(origin, access))

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from native_reader.errors import UnreadableError
+from native_reader.errors import UnreadableError, warn
 from native_reader.sentences import Said, say
 from native_reader.storage.local import linked
 from native_reader.storage.protocol import DirEntry, storage_of
@@ -106,10 +106,7 @@ class Database:
         for key, value in self.items(prefix, family=family):
             size += len(key) + len(value)
             if size > _MOST_HELD:
-                raise UnreadableError(
-                    f"the RocksDB database {self.uri} has more than {_MOST_HELD:,} bytes of entries, which is the limit for settings and "
-                    "consumer offsets. The messages can be read without them. RocketMQ's mqadmin rocksDBConfigToJson prints them"
-                )
+                raise UnreadableError(say("database too large", uri=self.uri, most=_MOST_HELD))
             yield key, value
 
 
@@ -174,7 +171,7 @@ def _is_refused(uri: str, files: Sequence[DirEntry]) -> bool:
 def open_database(uri: str) -> Iterator[Database]:
     """Open the database in that directory, which does not change. Warns if its newest changes are not read."""
     if (early := early_end(uri)) is not None:
-        _log.warning("%s", early.text(), extra={"is_loss": True, "said": early})
+        warn(_log, early, is_loss=True)
     with _opened(uri, data_files(uri)) as database:
         yield database
 
@@ -193,11 +190,10 @@ def _opened(uri: str, files: Sequence[DirEntry], is_strict: bool = False) -> Ite
     try:
         import rocksdict  # the extra `rocksdb`; large, so only when it is needed
     except ImportError as error:
-        text = f"{uri} is a RocksDB database. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]' ({error})"
-        raise ExtraMissing(text) from None
+        raise ExtraMissing(say("no rocksdb library", uri=uri, error=str(error))) from None
     size = sum(entry.size for entry in files)
     if not uri.startswith("file://") and size > _MOST_COPIED:
-        raise UnreadableError(f"{uri} is a RocksDB database of {size:,} bytes, which can be read only from a local disk. Copy the store")
+        raise UnreadableError(say("database remote", uri=uri, size=size))
 
     def options() -> Any:
         made = rocksdict.Options(raw_mode=True)
@@ -226,4 +222,4 @@ def _named(uri: str, path: str) -> Iterator[None]:
         raise
     except Exception as error:
         text = " ".join(str(error).replace(path, uri).split()).rstrip(".")
-        raise UnreadableError(f"the RocksDB database {uri} cannot be read: {text}. It may be an incomplete copy") from error
+        raise UnreadableError(say("database unreadable", uri=uri, text=text)) from error

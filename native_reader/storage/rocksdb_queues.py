@@ -34,6 +34,7 @@ from native_reader.layout.queue_database import (
     queue_of_max,
 )
 from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.sentences import Said, told
 from native_reader.storage.protocol import DirEntry, Storage, StoredFile, register, storage_of
 from native_reader.storage.rocksdb import CURRENT, Database, data_files, open_database, why_unopened
 
@@ -65,10 +66,10 @@ def is_in_database(uri: str) -> bool:
     return uri.startswith(SCHEME)
 
 
-def why_unreadable(database: str) -> str | None:
+def why_unreadable(database: str) -> Said | None:
     """Why the database in that directory cannot be opened; None if it can be."""
     error = why_unopened(database)
-    return None if error is None else str(error)
+    return None if error is None else told(error)
 
 
 class _Span(NamedTuple):

@@ -14,6 +14,7 @@ from os import environ  # noqa: TID251  its variables, not its files
 from typing import Any
 
 from native_reader.errors import OptionError, PathError
+from native_reader.sentences import Said, say
 from native_reader.storage.arrow import Stamp
 from native_reader.storage.protocol import DirEntry
 from native_reader.storage.remote import Access, Check, RemoteStorage, fs_flag, fs_seconds, fs_text, register_remote
@@ -34,7 +35,7 @@ _TIMEOUT = re.compile(r"curlCode: 28\b|timed out|Timeout was reached")
 def _web_scheme(name: str, value: object) -> str:
     text = fs_text(name, value)
     if text not in ("http", "https"):
-        raise OptionError(f"fs.{name} must be http or https")
+        raise OptionError(say("fs scheme", name=name))
     return text
 
 
@@ -76,9 +77,9 @@ class S3Storage(RemoteStorage):
     def __init__(self, origin: str, access: Access) -> None:
         scheme, _, bucket = origin.partition("://")
         if not bucket:
-            raise PathError(f"{origin}: the bucket is missing. Write {scheme}://bucket/store")
+            raise PathError(say("miss bucket name", origin=origin, scheme=scheme))
         if scheme == _OSS and "endpoint_override" not in access.values:
-            raise OptionError("oss:// needs fs.endpoint_override, for example oss-cn-hangzhou.aliyuncs.com")
+            raise OptionError(Said("oss endpoint"))
         super().__init__(origin, access, bucket)
         self._scheme, self._bucket = scheme, bucket
         self._has_answered = False
@@ -99,7 +100,7 @@ class S3Storage(RemoteStorage):
             return fs.S3FileSystem(**arguments, retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS))
         except (ValueError, TypeError, OSError) as error:
             where = f"{self._scheme}://{self._bucket}"
-            raise OptionError(f"{where} cannot be reached with these fs options: {self.access.hidden(str(error))}") from None
+            raise OptionError(say("fs not reached", where=where, why=self.access.hidden(str(error)))) from None
 
     def opened(self, path: str) -> tuple[Any, Stamp]:
         """An open object and its stamp, which come from one call."""
@@ -115,7 +116,7 @@ class S3Storage(RemoteStorage):
     def _entry(self, uri: str) -> DirEntry | None:
         entry = super()._entry(uri)
         if entry is None and not self._has_answered and uri != self._origin and super()._entry(self._origin) is None:
-            raise PathError(f"{self._origin}: the bucket does not exist. Check its name, fs.region and fs.endpoint_override")
+            raise PathError(say("miss bucket", origin=self._origin))
         self._has_answered = True
         return entry
 

@@ -11,9 +11,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from native_reader.errors import StoreDamaged, UnreadableError, option_name
+from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.begin import UP_TO_FRAMING, is_framed
 from native_reader.layout.record import ENTRY_HEAD
+from native_reader.sentences import say
 from native_reader.storage.broker_conf import USUAL_START, StartSettings
 from native_reader.storage.packed import SCHEME as PACKED
 from native_reader.storage.protocol import DirEntry, storage_of
@@ -205,10 +206,7 @@ def log_of_files(segments: Sequence[Segment]) -> tuple[Segment, ...]:
 
 def _check_offsets(uri: str, base: int, size: int) -> None:
     if base + size > _LAST_OFFSET:
-        raise StoreDamaged(
-            f"{uri} cannot be a segment: with {size:,} bytes, its offsets exceed the maximum, {_LAST_OFFSET:,}. "
-            "Move it away, or correct its name"
-        )
+        raise StoreDamaged(say("offsets too large", uri=uri, size=size, last=_LAST_OFFSET))
 
 
 def framing_of(uris: Sequence[str]) -> str:
@@ -240,8 +238,7 @@ def merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:
             log.append(segment)
         elif before.base != segment.base or before.size != segment.size or not _same_bytes(before, segment):
             raise StoreDamaged(
-                f"{before.uri} ({before.size:,} bytes) and {segment.uri} ({segment.size:,} bytes) both have offset {segment.base:,} "
-                f"but differ. One of them belongs to another store: set {option_name('store_path_commit_log')} to the right directories."
+                say("two segments", uri=before.uri, size=before.size, segment_uri=segment.uri, segment_size=segment.size, base=segment.base)
             )
     return tuple(log)
 
@@ -283,8 +280,14 @@ def one_log(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     if conflict is not None:
         first = min(dledger)
         raise StoreDamaged(
-            f"a plain log and a DLedger log both contain data at or after offset {first.base:,}: {conflict.uri} and {first.uri}. "
-            f"Expected the plain log to end there. Load only the directory of the right log: {conflict.directory} or {first.directory}"
+            say(
+                "two logs",
+                base=first.base,
+                uri=conflict.uri,
+                first_uri=first.uri,
+                directory=conflict.directory,
+                first_directory=first.directory,
+            )
         )
     return merged([*dledger, *(segment for segment in plain if segment not in shared)])
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
 
+from native_reader.sentences import Said, say, verbatim
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import DirEntry, scheme_of
 
@@ -89,15 +90,16 @@ def rename_to(uri: str, name: str) -> str:
     return f"mv -n {quote(own)} {name}"
 
 
-def how_to_restore(name: str) -> str:
+def how_to_restore(name: str) -> Said:
     """How to turn a stray into a segment."""
     if is_blocked(name):
-        return "it is not a regular file: restore it from a copy, or mount what it links to"
+        return Said("restore not regular")
     command = unpack_command(name)
-    return f"unpack it first: {command}" if command else f"if it is a segment, rename it first: {rename_command(name)}"
+    return say("restore unpack", command=command) if command else say("restore rename", command=rename_command(name))
 
 
-def only_strays(directory: str, names: Sequence[str]) -> str:
-    """The error text for a log directory that contains only strays."""
-    more = f" and {len(names) - KEPT} more" if len(names) > KEPT else ""
-    return f"{directory}: no segments found, only {', '.join(names[:KEPT])}{more}. For each of these files: {how_to_restore(names[0])}"
+def only_strays(directory: str, names: Sequence[str]) -> Said:
+    """What an error says for a log directory that contains only strays."""
+    listed = verbatim(", ".join(names[:KEPT]))
+    listed = say("and files more", names=listed, more=len(names) - KEPT) if len(names) > KEPT else listed
+    return say("miss only strays", directory=directory, names=listed, how=how_to_restore(names[0]))

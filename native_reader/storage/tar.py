@@ -14,7 +14,8 @@ from threading import Lock
 from time import monotonic
 from typing import NamedTuple
 
-from native_reader.errors import DataLoss, PathError, StoreDamaged, UnreadableError, option_name, shown
+from native_reader.errors import DataLoss, PathError, StoreDamaged, UnreadableError, shown
+from native_reader.sentences import say
 from native_reader.storage.protocol import DirEntry, Storage, StoredFile, register, storage_of
 from native_reader.storage.tar_file import open_member
 from native_reader.storage.tar_headers import BLOCK, DIRECTORY, FILE, Headers, Member
@@ -120,10 +121,7 @@ class TarStorage(Storage):
             return DirEntry(name, entry.size, identity, entry.kind == FILE, entry.kind == DIRECTORY)
         target = known.names.target(path)
         if target is not None and _PARTS.fullmatch(name):
-            raise StoreDamaged(
-                f"{directory}/{self.quoted(name)} is a link to {shown(target)}, which is not in the archive. Pack the store with tar -h, "
-                f"which follows links. Or set {option_name('store_path_commit_log')} if only the log is elsewhere"
-            )
+            raise StoreDamaged(say("link in archive", directory=directory, name=self.quoted(name), target=shown(target)))
         return None
 
     def _open(self, uri: str) -> StoredFile:
@@ -147,11 +145,11 @@ class TarStorage(Storage):
                 if entry is None:
                     raise _missing(uri)
                 if entry.kind != FILE:
-                    raise UnreadableError(f"{uri} is not a regular file")
+                    raise UnreadableError(say("not a file", uri=uri))
                 start, member = entry.start, self._member_named(headers, entry.start, entry.name)
             if member is None:
                 self._known.pop(archive, None)
-                raise DataLoss(f"{archive} was changed while it was read. Load the store again")
+                raise DataLoss(say("archive changed", archive=archive))
             opened = open_member(uri, file, member, headers, _identity(stamp, start))
             stack.pop_all()
             return opened
@@ -182,7 +180,7 @@ class TarStorage(Storage):
             known = self._known.get(archive)
             if known is None or known.stamp != stamp:
                 if stamp.size > _LARGEST:
-                    raise UnreadableError(f"{archive} is too large: {stamp.size:,} bytes; the limit is {_LARGEST:,}")
+                    raise UnreadableError(say("archive too large", archive=archive, size=stamp.size, largest=_LARGEST))
                 names = Names(Headers(file, is_slow=self.is_slow), lossless=self._is_lossless)
                 if len(self._known) >= _KEPT:
                     del self._known[next(iter(self._known))]

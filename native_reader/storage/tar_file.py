@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.errors import DataLoss
+from native_reader.sentences import Said, say
 from native_reader.storage.protocol import StoredFile
 from native_reader.storage.tar_headers import BLOCK, MOST_MAP, SPARSE_GNU, SPARSE_INSIDE, Headers, Member, next_block
 
@@ -75,7 +76,7 @@ class TarFile(StoredFile):
     def _complete(self, got: int, wanted: int) -> int:
         """`got`, if these are all bytes that the archive has for this file."""
         if got < wanted:
-            raise DataLoss(f"{self._archive.uri} was truncated while {self.uri} was read. Load the store again")
+            raise DataLoss(say("archive truncated in read", archive=self._archive.uri, uri=self.uri))
         return got
 
 
@@ -150,7 +151,7 @@ _GNU_ENTRY = 24
 _FIRST_LINE = re.compile(rb"([0-9]{1,8})\n")
 _LINE = re.compile(rb"[0-9]{1,18}")
 _NUMBERS = re.compile(rb"[0-9]{1,18}(?:,[0-9]{1,18})*")
-_INVALID = "the map of a sparse file is invalid"
+_INVALID = Said("sparse map invalid")
 
 
 class StoredParts(NamedTuple):
@@ -212,5 +213,5 @@ def _checked(member: Member, headers: Headers, numbers: list[int], skipped: int)
     stops = starts + lengths
     is_valid = is_valid and not (starts[1:] < stops[:-1]).any() and not (stops > member.size).any()
     if not is_valid or int(lengths.sum()) != member.stored - skipped:
-        headers.fail(member.start, "the map of a sparse file does not match its size")
+        headers.fail(member.start, Said("sparse map size"))
     return StoredParts(starts, stops, member.place + skipped + np.cumsum(lengths) - lengths)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from native_reader.errors import PathError, StoreDamaged, shown
+from native_reader.sentences import Said, say
 from native_reader.storage.protocol import StoredFile
 from native_reader.storage.strays import command_for
 
@@ -111,7 +112,7 @@ class Headers:
             block = self.read(place, BLOCK)
             if block == _ZEROS:
                 if place > start:
-                    self.fail(place, "a header is missing there")
+                    self.fail(place, Said("no header"))
                 return None
             self._check_sum(place, block)
             kind, size = block[156:157], self.number(place, block[124:136], "size")
@@ -123,9 +124,9 @@ class Headers:
             elif kind in (_PAX, _PAX_OF_SUN):
                 pax.update(self._pax(place, content))
             elif kind == _PAX_GLOBAL and any(_OF_CONTENT.fullmatch(name) for name in self._pax(place, content)):
-                self.fail(place, "a global header has the name or the size of a file, which is not supported")
+                self.fail(place, Said("global header"))
             place = next_block(place + BLOCK + size)
-        self.fail(start, f"more than {_MOST_EXTENSIONS} headers describe one file")
+        self.fail(start, say("many headers", most=_MOST_EXTENSIONS))
 
     def read(self, place: int, length: int) -> bytes:
         """That many bytes of the archive; an error if it is shorter."""
@@ -134,19 +135,15 @@ class Headers:
             self._fail_truncated(place, length)
         return content
 
-    def fail(self, place: int, problem: str) -> NoReturn:
+    def fail(self, place: int, problem: Said) -> NoReturn:
         """Raise StoreDamaged: the header at that place cannot be understood."""
         uri = self.uri
-        raise StoreDamaged(
-            f"{uri} is damaged at byte {place:,}: {problem}. Copy or pack it again, or unpack what is left and load that: "
-            f"{command_for(uri, 'tar -xf')}"
-        )
+        raise StoreDamaged(say("archive damaged", uri=uri, place=place, problem=problem, command=command_for(uri, "tar -xf")))
 
     def _fail_truncated(self, place: int, length: int) -> NoReturn:
         uri = self.uri
         raise StoreDamaged(
-            f"{uri} was truncated: it has {self._size:,} bytes, but bytes {place:,} to {place + length:,} are needed. "
-            f"Wait until it is complete, copy it again, or unpack what is there and load that: {command_for(uri, 'tar -xf')}"
+            say("archive truncated", uri=uri, size=self._size, place=place, end=place + length, command=command_for(uri, "tar -xf"))
         )
 
     def _check_sum(self, place: int, block: bytes) -> None:
@@ -157,16 +154,18 @@ class Headers:
         if expected != found and expected != found - 256 * sum(byte >= 128 for byte in block[:148] + block[156:]):
             if place == 0:
                 self._fail_at_begin(block)
-            self.fail(place, f"the checksum of the header is {shown(block[148:156]) if expected is None else expected}, expected {found}")
+            self.fail(
+                place, say("header checksum", found=shown(block[148:156]) if expected is None else str(expected), expected=str(found))
+            )
 
     def _fail_at_begin(self, block: bytes) -> NoReturn:
         uri = self.uri
         packed = next((name for magic, name in _COMPRESSED.items() if block.startswith(magic)), None)
         if packed is not None:
             command = {"zip": "unzip", "7z": "7z x"}.get(packed, "tar -xf")
-            raise PathError(f"{uri} is packed with {packed}, so unpack it first: {command_for(uri, command)}")
-        problem = "it is empty" if not block else "the checksum of its first header is wrong"
-        raise PathError(f"{uri} is not a tar archive: {problem}. Copy or pack it again")
+            raise PathError(say("archive packed", uri=uri, packed=packed, command=command_for(uri, command)))
+        problem = Said("archive empty" if not block else "first header wrong")
+        raise PathError(say("no archive", uri=uri, problem=problem))
 
     def number(self, place: int, field: bytes, name: str) -> int:
         """A number in octal digits, or if the first bit is set, in the other bits (GNU, for large ones)."""
@@ -176,12 +175,12 @@ class Headers:
             match = _OCTAL.fullmatch(_text(field))
             value = int(match[1] or b"0", 8) if match else -1
         if not 0 <= value < _LARGEST:
-            self.fail(place, f"the {name} in the header is invalid: {shown(field)}")
+            self.fail(place, say("header number", name=name, value=shown(field)))
         return value
 
     def _extension(self, place: int, size: int) -> bytes:
         if size > MOST_MAP:
-            self.fail(place, f"a header with a long name or other fields has {size:,} bytes; the limit is {MOST_MAP:,}")
+            self.fail(place, say("header too large", size=size, most=MOST_MAP))
         return self.read(place + BLOCK, size)
 
     def _pax(self, place: int, content: bytes) -> dict[bytes, bytes]:
@@ -193,7 +192,7 @@ class Headers:
             stop = at + int(match[1]) if match else 0
             name, equals, value = content[match.end() if match else at : stop].partition(b"=")
             if not (at < stop <= len(content) and equals and value.endswith(b"\n")) or not (name in _KEYWORDS or b"." in name):
-                self.fail(place, f"a field of the pax header is invalid: {shown(content[at : at + 20])}")
+                self.fail(place, say("pax field", value=shown(content[at : at + 20])))
             if name in (b"GNU.sparse.offset", b"GNU.sparse.numbytes"):  # 0.0 repeats these
                 sparse.append(value[:-1])
             found[name] = value[:-1]
@@ -205,9 +204,9 @@ class Headers:
     def _member(self, start: int, place: int, block: bytes, pax: Mapping[bytes, bytes], long: Mapping[bytes, bytes]) -> Member:
         code = block[156:157]
         if code == _PART:
-            self.fail(place, "it is a part of an archive in several volumes, which cannot be read in place")
+            self.fail(place, Said("archive in volumes"))
         if code not in _KINDS:
-            self.fail(place, f"a header of an unknown kind: {shown(code)}")
+            self.fail(place, say("unknown header", code=shown(code)))
         kind = _KINDS[code]
         stored = self._decimal(place, pax, b"size")
         if stored is None:
@@ -228,7 +227,7 @@ class Headers:
         name, prefix = _text(block[:100]), _text(block[345:500]) if block[257:263] == b"ustar\0" else b""
         if _LONG_NAME in long:
             if not long[_LONG_NAME].startswith(name):  # nothing else shows damage of a long name
-                self.fail(place, "the name in the header is not the beginning of the long name before it")
+                self.fail(place, Said("other long name"))
             name, prefix = long[_LONG_NAME], b""
         if b"path" in pax or b"GNU.sparse.name" in pax:
             name, prefix = pax.get(b"GNU.sparse.name", pax.get(b"path", b"")), b""
@@ -252,7 +251,7 @@ class Headers:
         if major is None and listed is None and whole is None:
             return None, stored, b"", content
         if whole is None or (listed is None and (major, minor) != (1, 0)):
-            self.fail(place, "the size of a sparse file is missing, or its version is unknown")
+            self.fail(place, Said("sparse unknown"))
         return (SPARSE_INSIDE, whole, b"", content) if listed is None else (SPARSE_LISTED, whole, listed, content)
 
     def _more_map(self, place: int) -> bytes:
@@ -265,14 +264,14 @@ class Headers:
                 if not content[at + BLOCK - 8]:
                     return bytes(kept)
             place += len(content)
-        self.fail(place, f"the map of a sparse file has more than {MOST_MAP:,} bytes")
+        self.fail(place, say("sparse map too large", most=MOST_MAP))
 
     def _decimal(self, place: int, pax: Mapping[bytes, bytes], name: bytes) -> int | None:
         value = pax.get(name)
         if value is None:
             return None
         if not _DECIMAL.fullmatch(value) or int(value) >= _LARGEST:
-            self.fail(place, f"{name.decode()} in the pax header is invalid: {shown(value)}")
+            self.fail(place, say("pax value", name=name.decode(), value=shown(value)))
         return int(value)
 
     def _check_end(self, place: int) -> None:
@@ -280,11 +279,11 @@ class Headers:
         if place + 2 * BLOCK > self._size:
             self._fail_truncated(place, 2 * BLOCK)
         if self._size - place > _MOST_REST:
-            self.fail(place, f"the end mark is there, but {self._size - place:,} bytes follow")
+            self.fail(place, say("after end mark", bytes=self._size - place))
         while place < self._size:
             content = self.read(place, min(1 << 20, self._size - place))
             if content.count(0) < len(content):
-                self.fail(place + len(content) - len(content.lstrip(b"\0")), "data follows the end mark")
+                self.fail(place + len(content) - len(content.lstrip(b"\0")), Said("data after end mark"))
             place += len(content)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from native_reader.errors import shown
+from native_reader.sentences import say
 from native_reader.storage.tar_headers import DIRECTORY, FILE, HARD_LINK, SYMBOLIC_LINK, Headers
 
 _MOST_MEMBERS = 1_000_000
@@ -58,14 +59,14 @@ class Names:
     def _read(self, headers: Headers) -> Iterator[tuple[str, Entry]]:
         for number, member in enumerate(headers.members()):
             if number == _MOST_MEMBERS:
-                headers.fail(member.start, f"it has more than {_MOST_MEMBERS:,} files")
+                headers.fail(member.start, say("many members", most=_MOST_MEMBERS))
             path, kind = path_of(member.name, lossless=self._lossless), member.kind
             if not path:  # the directory that was packed
                 continue
             if kind == HARD_LINK:
                 linked = self._entries.get(path_of(member.target, lossless=self._lossless))
                 if linked is None or linked.kind == DIRECTORY:
-                    headers.fail(member.start, f"{shown(path)} is a link to {shown(member.target)}, which is not before it in the archive")
+                    headers.fail(member.start, say("link forward", path=shown(path), target=shown(member.target)))
                 yield path, linked
             elif kind == SYMBOLIC_LINK:
                 self._has_links = True
@@ -83,7 +84,7 @@ class Names:
             self._names.setdefault(parent, set()).add(name)
             entry = self._entries.setdefault(parent, Entry(DIRECTORY))
             if entry.kind != DIRECTORY:
-                headers.fail(self._entries[path].start, f"{shown(parent)} is a {entry.kind}, and there are files below it")
+                headers.fail(self._entries[path].start, say("below no directory", path=shown(parent), kind_of_file=str(entry.kind)))
             if has_parent:
                 break
             path = parent

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from native_reader.errors import DataLoss, UnreadableError
 from native_reader.layout.record import LENGTH, PADDING, Index, Mask, at
+from native_reader.sentences import say
 from native_reader.storage.linux import may_be_one_file
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import REFUSED, Segment
@@ -133,10 +134,7 @@ class Window:
         return min(self._file.next_data(position), self.segment.size) if position < self.segment.size else position
 
     def _cut_short(self, size: int) -> DataLoss:
-        return DataLoss(
-            f"{self.segment.uri} has {size:,} bytes, but had {self.segment.size:,} when the read was planned. "
-            "It was truncated since then. Load the store again to read the rest"
-        )
+        return DataLoss(say("segment truncated", uri=self.segment.uri, size=size, before=self.segment.size))
 
     def has_unreadable(self, starts: Positions, stops: Positions) -> Mask:
         """Of which ranges `[start, stop)` of positions a part could not be read."""
@@ -293,15 +291,12 @@ def _opened(segment: Segment, *, past_unreadable: bool) -> StoredFile:
             return _Unopened(segment, error)
         raise
     except (FileNotFoundError, NotADirectoryError) as error:
-        gone = DataLoss(
-            f"{segment.uri} no longer exists; it existed when the read was planned. A broker deletes its oldest segments: "
-            "load the store again"
-        )
+        gone = DataLoss(say("gone since plan", uri=segment.uri))
         gone.is_file_gone = True
         raise gone from error
     if not may_be_one_file(file.identity(), segment.identity):
         file.close()
-        raise DataLoss(f"{segment.uri} was replaced by another file after the read was planned. Load the store again")
+        raise DataLoss(say("replaced since plan", uri=segment.uri))
     return file
 
 

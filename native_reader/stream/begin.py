@@ -14,6 +14,7 @@ from native_reader.log.boundary import Boundary, Limits, boundary_after, boundar
 from native_reader.plan.times import times_of
 from native_reader.predicate.outcomes import may_be_true
 from native_reader.predicate.tree import Predicate
+from native_reader.sentences import Said, say
 from native_reader.storage.store import StoreFiles
 
 EARLIEST, LATEST = "earliest", "latest"
@@ -74,32 +75,25 @@ def can_resume(store: StoreFiles, at: Boundary, end: Boundary) -> bool:
     return still_holds(store, at)
 
 
-def resume(store: StoreFiles, at: Boundary, end: Boundary, limits: Limits) -> tuple[Boundary, str | None]:
-    """Where to continue in a log that ends at `end`, and a text about what was lost, if anything."""
+def resume(store: StoreFiles, at: Boundary, end: Boundary, limits: Limits) -> tuple[Boundary, Said | None]:
+    """Where to continue in a log that ends at `end`, and what was lost, if anything."""
     first = store.min_offset
     if can_resume(store, at, end):
         return at, None
     if at.last is None:  # nothing was read yet, so deleted segments are not a loss
         return Boundary(first), None
     if at.offset < first:
-        return Boundary(first), expiry_text(store, at.offset, first)
+        return Boundary(first), expired(store, at.offset, first)
     segment = store.segment_at(at.offset - 1)
     begin = end if segment is None or at.offset >= end.offset else boundary_after(store, Boundary(segment.base), at.offset, limits)
-    return begin, f"{rewrite_text(store, at)}. Reading can continue at offset {begin.offset:,}, without the records rewritten before it"
+    return begin, say("log rewritten until", what=rewritten(store, at), offset=begin.offset)
 
 
-def expiry_text(store: StoreFiles, start: int, stop: int) -> str:
-    """The text for segments that a broker deleted before they were read."""
-    return (
-        f"{store.uri}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) were deleted before they were read: "
-        f"the log now begins at {stop:,}. A broker deletes its oldest segments"
-    )
+def expired(store: StoreFiles, start: int, stop: int) -> Said:
+    """Segments that a broker deleted before they were read."""
+    return say("expired unread", uri=store.uri, start=start, stop=stop, bytes=stop - start)
 
 
-def rewrite_text(store: StoreFiles, at: Boundary) -> str:
-    """The text for a log that does not have the record before that boundary any more."""
-    last = 0 if at.last is None else at.last.offset
-    return (
-        f"{store.uri}: the record at offset {last:,}, the last one read before offset {at.offset:,}, is not in the log any more. "
-        "The log was truncated and rewritten, as after a crash of a master, or another store is now at this path"
-    )
+def rewritten(store: StoreFiles, at: Boundary) -> Said:
+    """A log that does not have the record before that boundary any more."""
+    return say("log rewritten", uri=store.uri, last=0 if at.last is None else at.last.offset, offset=at.offset)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TypeVar
 
-from native_reader.errors import DataLoss, option_name
+from native_reader.errors import DataLoss, Line, option_name
 from native_reader.log.boundary import (
     Boundaries,
     Boundary,
@@ -24,13 +24,15 @@ from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
 from native_reader.plan.unknown_names import doubts_of
 from native_reader.predicate.tree import Predicate
+from native_reader.sentences import Said, say
 from native_reader.storage.store import StoreFiles
-from native_reader.stream.begin import Start, can_resume, expiry_text, resume, rewrite_text
+from native_reader.stream.begin import Start, can_resume, expired, resume, rewritten
 from native_reader.stream.offset import Batch, Offset
 from native_reader.stream.portion import BatchLimit, Unread, portion
 from native_reader.tuning import TUNING
 
 Result = TypeVar("Result")
+_NEW_CHECKPOINT = Said("use new checkpoint")
 
 
 class Stream:
@@ -45,9 +47,9 @@ class Stream:
         predicate: Predicate,
         planning: Planning,
         start: Start,
-        announce: Callable[[str], object],
+        announce: Callable[[Line], object],
         *,
-        start_over: str = "use a new checkpointLocation",
+        start_over: Said = _NEW_CHECKPOINT,
     ) -> None:
         self._predicate, self._planning, self._start, self._announce = predicate, planning, start, announce
         self._start_over = start_over
@@ -103,7 +105,7 @@ class Stream:
     def _store(self, uri: str) -> StoreFiles:
         store = self._logs.stores.get(uri)
         if store is None:
-            raise DataLoss(f"{uri}: the store was removed while it was read. Restore it, and restart the query")
+            raise DataLoss(say("store removed", uri=uri))
         return store
 
     def _current_ends(self) -> Boundaries:
@@ -158,10 +160,7 @@ class Stream:
         absent = {uri: batch for uri, batch in known.items() if uri not in begins and uri not in old_uris.values()}
         for uri, batch in absent.items():
             if batch.end.last is not None and uri not in self._current_ends():
-                self._report_loss(
-                    f"{uri}: there is no store at this path any more, and no other store has the record at offset "
-                    f"{batch.end.last.offset:,}, the last one read"
-                )
+                self._report_loss(say("store gone", uri=uri, offset=batch.end.last.offset))
         return begins, absent
 
     def _resumed(self, uri: str, at: Boundary, end: Boundary) -> Boundary:
@@ -181,7 +180,7 @@ class Stream:
             candidates = {each: store for each, store in stores.items() if each not in known and each not in old_uris}
             if (new_uri := _holder(candidates, batch.end)) is not None:
                 old_uris[new_uri] = uri
-                self._announce_once(f"{uri}: the store was moved to {new_uri}, which has the last record read. Reading continues there")
+                self._announce_once(say("store moved", uri=uri, now=new_uri))
         return old_uris
 
     # What a batch reads
@@ -191,8 +190,8 @@ class Stream:
         plan = plan_read([self._store(uri) for uri in ranges], self._predicate, self._planning, ranges)
         packed = (store for store in map(self._store, ranges) if store.packed_from is not None)
         for gap in (*plan.gaps, *(gap_in(store, store.begins, store.min_offset) for store in packed)):
-            where = f"{gap.store}: no file has offsets {gap.start:,} to {gap.stop:,} ({gap.stop - gap.start:,} bytes)"
-            self._announce_once(f"{where}{gap.how_to_get_back and '. '}{gap.how_to_get_back}. Reading continues after them")
+            where: dict[str, int | str] = {"store": gap.store, "start": gap.start, "stop": gap.stop, "bytes": gap.stop - gap.start}
+            self._announce_once(say("offsets in no file", **where) if gap.back is None else say("offsets in stray", **where, back=gap.back))
         return plan
 
     def _ranges(self, batches: Offset) -> dict[str, tuple[int, int]]:
@@ -201,7 +200,7 @@ class Stream:
         for uri, batch in batches.items():
             uri_now = self._current_uri(uri, batch.end)
             if uri_now is None:
-                self._report_loss(f"{uri}: the store was removed before offsets {batch.start:,} to {batch.end.offset:,} were read")
+                self._report_loss(say("store gone before", uri=uri, start=batch.start, stop=batch.end.offset))
             else:
                 ranges[uri_now] = self._range(self._store(uri_now), batch)
         return {uri: (start, stop) for uri, (start, stop) in ranges.items() if start < stop}
@@ -209,13 +208,13 @@ class Stream:
     def _range(self, store: StoreFiles, batch: Batch) -> tuple[int, int]:
         first, end = store.min_offset, batch.end
         if batch.start < first:
-            self._report_loss(expiry_text(store, batch.start, min(first, end.offset)))
+            self._report_loss(expired(store, batch.start, min(first, end.offset)))
         start = max(batch.start, first)
         if end.last is None or end.last.offset < first:
             return start, end.offset
         if (stop := readable_until(store, end)) is not None:
             return start, stop
-        self._report_loss(rewrite_text(store, end))
+        self._report_loss(rewritten(store, end))
         return self._remaining(store, start, min(end.offset, self._logs.look()[store.uri].offset))
 
     def _remaining(self, store: StoreFiles, start: int, stop: int) -> tuple[int, int]:
@@ -239,16 +238,14 @@ class Stream:
 
     # Messages to the user
 
-    def _report_loss(self, text: str) -> None:
+    def _report_loss(self, loss: Said) -> None:
         """Report messages that the stream should have read but cannot."""
         if self._planning.fail_on_data_loss:
-            raise DataLoss(
-                f"{text}. To continue with the remaining data, set {option_name('fail_on_data_loss', False)}; "
-                f"to start over, {self._start_over}"
-            )
-        self._announce_once(f"data loss: {text}. Reading continues with the remaining data")
+            raise DataLoss(say("stream lost", text=loss, start_over=self._start_over))
+        self._announce_once(say("data loss", what=loss), is_loss=True)
 
-    def _announce_once(self, line: str) -> None:
+    def _announce_once(self, said: Said, *, is_loss: bool = False) -> None:
+        line = Line(said, is_loss=is_loss)
         if line not in self._announced:
             self._announced.add(line)
             self._announce(line)
@@ -259,12 +256,10 @@ class Stream:
             return
         self._has_batches = True
         for doubt in doubts_of(tuple(self._logs.stores.values()), self._predicate):
-            if doubt.text:
-                self._announce_once(doubt.text)
+            if doubt.said is not None:
+                self._announce_once(doubt.said)
         if self._initial is None and self._start.position is not None:
-            self._announce_once(
-                f"this query continues from its checkpoint; {option_name('starting_offsets')}={self._start.position} is for new queries"
-            )
+            self._announce_once(say("query continues", option=option_name("starting_offsets"), position=str(self._start.position)))
 
 
 def _holder(stores: dict[str, StoreFiles], at: Boundary) -> str | None:

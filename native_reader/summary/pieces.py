@@ -176,26 +176,26 @@ def _fetched(uri: str, content: PieceSums, pieces: Sequence[int]) -> list[tuple[
     return [(edges[first], each) for first, each in zip(firsts, found, strict=True)]
 
 
-UNFIT = {
-    "no part": "the summary has no part for it",
-    "other version": "another version of rmqstore wrote its part",
-    "damaged part": "a checksum of its part is wrong: the part was changed or not written to the end",
-    "unreadable part": "its part cannot be read",
-    "contradiction": "its part contradicts itself",
-    "other segment": "its part is of another file",
-    "changed": "it was changed after its part was written",
-    "damage": "it has damaged bytes",
-    "many": "too many of its queues may match",
-    "large": "it has a record that is larger than max_record_bytes",
-}
-"""Why a segment is not read by its part."""
+UNFIT = (
+    "no part",
+    "other version",
+    "damaged part",
+    "unreadable part",
+    "contradiction",
+    "other segment",
+    "changed",
+    "damage",
+    "many",
+    "large",
+)
+"""Why a segment is not read by its part. What each means: the sentence `unfit` and its name."""
 
 
 class Unfit(Exception):
     """A part that is not used. `why`: one of UNFIT."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(UNFIT[why])
+        super().__init__(why)
         self.why = why
 
 

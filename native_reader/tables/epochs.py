@@ -16,6 +16,7 @@ from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.errors import StoreDamaged
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_V1, MAGIC_V2
 from native_reader.records.sync import head_at
+from native_reader.sentences import say
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 from native_reader.tables.table import Table, TableRequest, batches_of
@@ -51,10 +52,7 @@ def _batches(part: _Own, projection: Projection) -> Iterator[pa.RecordBatch]:
     if found is None:
         return
     if found.epochs is None:
-        raise StoreDamaged(
-            f"{found.uri} is damaged: its count or its checksum is wrong, and no .bak beside it is whole. "
-            "Take the file of another replica of the group, or rmqstore diff to compare their logs"
-        )
+        raise StoreDamaged(say("epochs file damaged", uri=found.uri))
     yield from batches_of(_rows(part, found.uri, found.epochs), EPOCHS_TABLE.schema)
 
 

@@ -22,7 +22,7 @@ from native_reader.plan.beside import Sides, sides_of
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
-from native_reader.sentences import Said, verbatim
+from native_reader.sentences import Said
 from native_reader.sides.index import IndexFile, index_files
 from native_reader.sides.queues import topics_in
 from native_reader.storage.rocksdb_queues import why_unreadable
@@ -113,7 +113,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning, misnamed: Co
     if end.lost is not None and end.lost.why.kind != "not opened":  # such a file has a finding of its own
         lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.what_and_why)
     gaps = tuple(read.missing())
-    unread = [verbatim(why) for database in store.databases if (why := why_unreadable(database)) is not None]
+    unread = [why for database in store.databases if (why := why_unreadable(database)) is not None]
     unread += [] if sides.directories else [Said("no queue checked")]
     has_queues = bool(store.databases or store.queues)
     begins, queues = oldest_begins(store), QueueNumbering(sides, store)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from native_reader.columns.makers import timestamps
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
+from native_reader.errors import warn
 from native_reader.layout.index_entry import INDEX_ENTRY
-from native_reader.sentences import Said
+from native_reader.sentences import Said, say
 from native_reader.sides.index import LEAST_ROOM, NO_SLOTS, Head, IndexFile, entries_in, head_of, index_files, read_head, room_of
 from native_reader.storage.protocol import StoredFile, map_files, storage_of
 from native_reader.tables.damage import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
@@ -77,7 +78,7 @@ def _parts(request: TableRequest) -> list[IndexEntryRange]:
     files = []
     for store, file in indexes_of(request):
         if room_of(file) < LEAST_ROOM:
-            _log.warning("%s: %s. Its entries are not listed", file.uri, NO_SLOTS.text())
+            warn(_log, say("entries not listed", uri=file.uri, why=NO_SLOTS))
         else:
             files.append((store, file))
     ranges = ranges_of(request) if files and request.wants("validity") else {}

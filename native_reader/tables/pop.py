@@ -20,7 +20,7 @@ from native_reader.arrow import array, numpy_of, repeat
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.columns.strings import text
-from native_reader.errors import UnreadableError
+from native_reader.errors import UnreadableError, warn
 from native_reader.layout.arrays import place_among
 from native_reader.layout.kinds import TIMER_TOPIC
 from native_reader.layout.pop import (
@@ -37,6 +37,7 @@ from native_reader.layout.pop import (
 )
 from native_reader.layout.record import Index, Mask, Numbers
 from native_reader.predicate.tree import And, Column, Compare, Like, Or
+from native_reader.sentences import say, told
 from native_reader.storage.rocksdb import has_entries, is_database, open_database
 from native_reader.tables.messages import LARGEST, MessagesPart, in_pieces, pieces_by_store, timestamps_of
 from native_reader.tables.shares import KEY, groups_of, shares
@@ -208,7 +209,7 @@ def _held(database: str) -> Iterator[Held]:
                 if (held := held_in(value)) is not None:
                     yield held
     except UnreadableError as error:
-        _log.warning("%s. Without it, messages that pop consumers hold are missing", error)
+        warn(_log, say("pop state missing", why=told(error)))
 
 
 def _of_database(store: str, held: Sequence[Held]) -> pa.RecordBatch:

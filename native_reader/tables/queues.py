@@ -16,12 +16,12 @@ from native_reader.arrow import array
 from native_reader.broker.settings import TopicConfig, topic_configs
 from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import ColumnSpec
-from native_reader.errors import StoreDamaged, UnreadableError
+from native_reader.errors import DataLoss, StoreDamaged, UnreadableError, warn
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY, lite_topic_of
 from native_reader.plan.plan import StoreRead
 from native_reader.scan.read import Reading
-from native_reader.sentences import Said, verbatim
+from native_reader.sentences import Said, say, told
 from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, Bounds, bounds_of, type_of
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, Topic, queues_of, topics_in
@@ -62,7 +62,7 @@ COLUMNS = {
 _WORK = 64 << 10
 _MOST_UNDISPATCHED = 1 << 30
 """A longer rest of the log is not read for the states: by far the most queues are then behind."""
-_NOT_LISTED = "The queues in it are not listed. The log has all messages: topics with access=scan counts them"
+_NOT_LISTED = Said("queues in it")
 _IN_NO_QUEUE = array(["prepared", "rollback"])
 """Prepared and rolled back messages of brokers 4.0 to 4.2."""
 
@@ -125,7 +125,7 @@ def warn_of_rocksdb(stores: Iterable[StoreFiles]) -> None:
     """
     for why in (why_unreadable(directory) for store in stores for directory in store.databases):
         if why is not None:
-            _log.warning("%s. %s", why, _NOT_LISTED)
+            warn(_log, say("sentences", first=why, second=_NOT_LISTED))
 
 
 def configured_topics(store: StoreFiles) -> Mapping[str, TopicConfig] | None:
@@ -133,7 +133,7 @@ def configured_topics(store: StoreFiles) -> Mapping[str, TopicConfig] | None:
     try:
         return topic_configs(store.config)
     except (StoreDamaged, UnreadableError) as error:
-        _log.warning("%s", error)
+        warn(_log, told(error), is_loss=isinstance(error, DataLoss))
         return None
 
 
@@ -141,7 +141,7 @@ def _of_topic(topic: Topic, lowest: int, copies: QueueCopies) -> list[FoundQueue
     try:
         queues = [queue for queue in queues_of(topic, strict=True) if not copies.is_left_behind(topic, queue.queue_id)]
     except OSError as error:
-        _log.warning("%s", error)
+        warn(_log, told(error), is_loss=isinstance(error, DataLoss))
         return []
     return [listed for queue in queues if (listed := _listed(queue, lowest)) is not None]
 
@@ -154,7 +154,7 @@ def _listed(queue: Queue, lowest: int) -> FoundQueue | None:
             return None
         found = bounds.found
     except OSError as error:
-        bounds, found = None, verbatim(str(error))
+        bounds, found = None, told(error)
     return found_queue(queue, bounds, found)
 
 
@@ -191,7 +191,7 @@ def _state(queue: FoundQueue, configured: Collection[str], waiting: Set[tuple[st
 def _undispatched(store: StoreFiles, start: int, end: int, projection: Projection) -> set[tuple[str, int]] | None:
     """The queues of the records in `[start, end)` of the log, where no queue has an entry; None if that is too long to read."""
     if end - start > _MOST_UNDISPATCHED:
-        _log.warning("%s: no queue has an entry for the last %s bytes of the log, so the states are unknown", store.uri, f"{end - start:,}")
+        warn(_log, say("queues unknown", store=store.uri, bytes=end - start))
         return None
     found: set[tuple[str, int]] = set()
     read, columns = StoreRead(store, end, start), ("topic", "queue_id", "kind")

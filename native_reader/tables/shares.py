@@ -13,6 +13,7 @@ from native_reader.arrow import array, numpy_of
 from native_reader.columns.strings import content_of, offsets_of
 from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask
+from native_reader.sentences import say
 from native_reader.tuning import TUNING
 
 KEY = "key"
@@ -97,11 +98,7 @@ def _without_unused(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _one_key(held: Sequence[pa.RecordBatch]) -> UnreadableError:
     offset = int(held[0].column("physical_offset")[0].as_py())
-    return UnreadableError(
-        f"the messages with the uniq_key of the one at offset {offset:,} take more than {TUNING.grouped_of_one_key:,} bytes of memory. "
-        "This table needs all messages with one key at once. Read the messages instead, with the column uniq_key, and group them "
-        "with Spark or DuckDB"
-    )
+    return UnreadableError(say("one key too large", offset=offset, most=TUNING.grouped_of_one_key))
 
 
 def groups_of(keys: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from native_reader.columns.makers import timestamps
 from native_reader.columns.projection import PERMISSIVE, Projection
 from native_reader.columns.spec import PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
-from native_reader.errors import DataLoss
+from native_reader.errors import DataLoss, warn
 from native_reader.layout.kinds import kind_of_topic
 from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
@@ -23,6 +23,7 @@ from native_reader.plan.ways import SCAN
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.records.sync import head_at
 from native_reader.scan.read import Reading
+from native_reader.sentences import say, told
 from native_reader.sides.listed import Count, count_listed
 from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.storage.store import StoreFiles
@@ -147,7 +148,7 @@ def _times_at(store: StoreFiles, counts: Iterable[Count]) -> dict[int, datetime]
                         found.append(offset)
                         times.append(int(head["store_timestamp"]))
         except DataLoss as error:  # a broker deletes its oldest segments
-            _log.warning("%s. The read continues without it", error)
+            warn(_log, say("read continues", why=told(error)), is_loss=True)
     return dict(zip(found, timestamps(np.array(times, np.int64)).to_pylist(), strict=True))
 
 

@@ -30,7 +30,7 @@ from native_reader.arrow import array, numpy_of, repeat
 from native_reader.broker.store_database import NONE_UNDECIDED, UndecidedHalves, undecided_halves
 from native_reader.columns.projection import Projection
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
-from native_reader.errors import UnreadableError
+from native_reader.errors import UnreadableError, warn
 from native_reader.layout.arrays import is_among, last_of_each, place_among
 from native_reader.layout.kinds import HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC, ROCKSDB_OP_TOPIC
 from native_reader.layout.record import Mask, Numbers
@@ -38,6 +38,7 @@ from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
 from native_reader.plan.ways import PlacesOfStores
 from native_reader.predicate.tree import And, Column, Compare, In, Or, Predicate, all_of
+from native_reader.sentences import say, told
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.messages import NO_TIME, MessagesPart, in_pieces, integers, microseconds, pieces_of, property_in
 from native_reader.tables.shares import KEY, NO_KEY, groups_of, shares
@@ -214,7 +215,7 @@ def _undecided(store: str, decisions: Decisions) -> UndecidedHalves | None:
     try:
         return undecided_halves(store)
     except UnreadableError as error:
-        _log.warning("%s. Transactions that no message decided are `unknown`", error)
+        warn(_log, say("transactions unknown", why=told(error)))
         return None
 
 

@@ -18,6 +18,7 @@ from native_reader.layout.kinds import kind_of_topic
 from native_reader.layout.one_record import Record, record_in
 from native_reader.layout.queue_entry import is_light, java_hash, read_entry, refers_to_record
 from native_reader.layout.record import INNER_BATCH
+from native_reader.sentences import Said, words_of
 from native_reader.sides.bounds import Bounds, bounds_in
 from native_reader.sides.queues import IF_DELETED, Queue, QueueReader
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
@@ -65,7 +66,7 @@ class Sample(NamedTuple):
     """What is in its directory."""
     entries: tuple[Entry, ...] = ()
     bounds: Bounds | None = None
-    problem: str | None = None
+    problem: Said | None = None
     """Why it could not be read."""
     refused: tuple[str, ...] = ()
     """What of it this user may not open."""
@@ -94,7 +95,7 @@ def sample_of(queue: Queue, listed: Sequence[DirEntry], lowest: int) -> Sample |
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Sample(queue, tuple(listed), (), None, error.strerror or str(error), _refused(queue, error))
+        return Sample(queue, tuple(listed), (), None, words_of(error), _refused(queue, error))
 
 
 def _refused(queue: Queue, error: OSError) -> tuple[str, ...]:

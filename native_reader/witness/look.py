@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from native_reader.broker.unread import Unread
+from native_reader.errors import DataLoss, warn
 from native_reader.scan.progress import Meter, Watch
+from native_reader.sentences import told, words_of
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, Topic, numbers_of, queue_in, topics_in
 from native_reader.storage.protocol import map_files, storage_of
@@ -87,9 +89,9 @@ def _of_topic(topic: Topic, copies: QueueCopies, lowest: int) -> Iterator[Sample
                 yield sample
     except OSError as error:
         if error.errno in REFUSED:
-            yield Sample(Queue(topic.name, 0, topic.batch, ()), problem=error.strerror or str(error), refused=(topic.uri,))
+            yield Sample(Queue(topic.name, 0, topic.batch, ()), problem=words_of(error), refused=(topic.uri,))
         elif not isinstance(error, FileNotFoundError | NotADirectoryError):  # deleted meanwhile
-            _log.warning("%s", error)
+            warn(_log, told(error), is_loss=isinstance(error, DataLoss))
 
 
 def _sample(topic: Topic, number: int, lowest: int) -> Sample | None:
@@ -100,5 +102,5 @@ def _sample(topic: Topic, number: int, lowest: int) -> Sample | None:
         return None
     except OSError as error:
         refused = (uri,) if error.errno in REFUSED else ()
-        return Sample(Queue(topic.name, number, topic.batch, ()), problem=error.strerror or str(error), refused=refused)
+        return Sample(Queue(topic.name, number, topic.batch, ()), problem=words_of(error), refused=refused)
     return sample_of(queue_in(topic, number, listed), listed, lowest)

@@ -104,9 +104,10 @@ class Asked:
         found: dict[str, Any] = dict(defaults)
         for name, given in self.options.items():
             if name not in types:
-                from native_reader.errors import OptionError, did_you_mean
+                from native_reader.errors import OptionError
+                from native_reader.sentences import meant, say
 
-                raise OptionError(f"unknown option '{name}'.{did_you_mean(name, types)} All options: {', '.join(types)}")
+                raise OptionError(say("unknown option", name=name, near=meant(name, types), known=", ".join(types)))
             texts = (given,) if isinstance(given, str) else given
             parsed = [types[name].parse(name, text) for text in texts]
             found[name] = parsed[0] if len(parsed) == 1 else [each for value in parsed for each in _several(value)]
@@ -122,11 +123,12 @@ class Asked:
         """The rate of one part: `--rate` is that of the whole command."""
         if self.jobs > 1 and values.get("max_read_rate") is not None:
             from native_reader.checks import size
-            from native_reader.errors import OptionError, option_name
+            from native_reader.errors import OptionError
+            from native_reader.sentences import say
 
             values["max_read_rate"] = size("max_read_rate", values["max_read_rate"], 1 << 20) // self.jobs
             if values["max_read_rate"] < 1 << 20:
-                raise OptionError(f"{option_name('max_read_rate')} is too low for {self.jobs} jobs: each needs at least 1 MiB per second")
+                raise OptionError(say("rate too low", jobs=self.jobs))
         return values
 
     @property

@@ -8,6 +8,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, SUMMARY, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.spoken import spoken
 from rmqstore.cli.stderr import warnings
 from rmqstore.text import as_json, for_people
 
@@ -30,5 +31,5 @@ def explain(asked: Asked) -> int:
         if asked.as_json:
             sys.stdout.write(f"{as_json(explanation.to_dict())}\n")
         else:
-            sys.stdout.writelines(f"{for_people(line)}\n" for line in explanation.lines())
+            sys.stdout.writelines(f"{for_people(line)}\n" for line in explanation.lines(spoken()))
     return FOUND if warned.has_loss or explanation.plan.gaps else CLEAN

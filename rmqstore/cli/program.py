@@ -245,17 +245,16 @@ def code_of(error: Exception) -> int | None:
 
 
 def text_of(error: Exception) -> str:
-    """The engine's own words, with options as they are written here."""
+    """What the error says in the language of this command, with options as they are written here."""
     from native_reader import StoreError
-    from native_reader.errors import spelled as with_flags
-    from native_reader.sentences import Said
+    from native_reader.errors import Sentence, text_in
     from rmqstore.cli.asked import spelled
 
-    said = getattr(error, "said", None)
-    if isinstance(said, Said) and spoken() != LANGUAGES[0]:
-        return " ".join(with_flags(said.text(spoken()), spelled).splitlines())
-    text = str(error.spelled(spelled) if isinstance(error, StoreError) else error)
-    return " ".join(text.replace("Set mode=DROPMALFORMED", "Omit --strict").splitlines())
+    if isinstance(error, StoreError) and isinstance(error.said, Sentence):
+        text = text_in(error.said, spoken(), spelled)
+    else:
+        text = str(error.spelled(spelled) if isinstance(error, StoreError) else error)
+    return " ".join(text.replace(in_words("skip damage"), in_words("not strict")).splitlines())
 
 
 def _print_version(context: click.Context, parameter: click.Parameter, is_wanted: bool) -> None:

@@ -45,11 +45,12 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
     from native_reader.errors import ExportError, OptionError
     from native_reader.export.formats import FORMATS
     from native_reader.export.target import refuse_inside
+    from native_reader.sentences import say, words_of
 
     name, compression = _format_of(path)
     refuse_inside(str(path), store.stores)
     if path.exists() and not path.is_file():
-        raise OptionError(f"{path}: cannot write there: it is not a regular file. Name a file")
+        raise OptionError(say("output not a file", path=str(path)))
     path = path.resolve() if path.is_symlink() else path
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -60,11 +61,11 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
             os.fsync(file.fileno())
         part.replace(path)
     except FileNotFoundError as error:
-        raise OptionError(f"{path}: cannot write there: the folder {path.parent} does not exist. Make it first") from error
+        raise OptionError(say("output without folder", path=str(path), parent=str(path.parent))) from error
     except OSError as error:
         if error.filename is None and not error.errno:  # of the read
             raise
-        raise ExportError(f"{path}: could not write: {error.strerror}") from error
+        raise ExportError(say("file not written", path=str(path), why=words_of(error))) from error
     finally:
         with suppress(OSError):
             part.unlink()

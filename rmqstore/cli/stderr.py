@@ -75,11 +75,13 @@ def bar(*labels: str, language: str | None = None) -> bool | Callable[[Progress]
 
 
 def _text_of(record: logging.LogRecord, language: str) -> str:
-    """A warning of the engine in that language, if it is about a loss."""
-    from native_reader.sentences import Said
+    """A warning of the engine in that language."""
+    from native_reader.errors import Sentence
+    from native_reader.errors import text_in as written
+    from rmqstore.cli.asked import spelled as flag
 
     said = getattr(record, "said", None)
-    return said.text(language) if isinstance(said, Said) else record.getMessage()
+    return written(said, language, flag) if isinstance(said, Sentence) else record.getMessage()
 
 
 @contextmanager

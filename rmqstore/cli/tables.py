@@ -12,9 +12,9 @@ import click
 from rmqstore.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, Asked, Number, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
-from rmqstore.cli.spoken import in_words
+from rmqstore.cli.spoken import in_words, spoken
 from rmqstore.cli.stderr import bar, clear, note, warnings
-from rmqstore.text import for_people
+from rmqstore.text import LANGUAGES, for_people
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,8 +108,20 @@ def _describe(output: Output, name: str | None) -> None:
     if name is None:
         output.rows(("table", "columns"), ({"table": each, "columns": ", ".join(columns_of(each))} for each in TABLE_NAMES))
         return
-    rows = ({"column": each, "type": str(spec.type), "meaning": spec.meaning} for each, spec in columns_of(_known(name)).items())
+    rows = (
+        {"column": each, "type": str(spec.type), "meaning": _meaning(spec.meaning, output)}
+        for each, spec in columns_of(_known(name)).items()
+    )
     output.rows(("column", "type", "meaning"), rows)
+
+
+def _meaning(english: str, output: Output) -> str:
+    """In the language of people. Programs get the English one."""
+    if spoken() == LANGUAGES[0] or not output.is_terminal:
+        return english
+    from native_reader.sentences.columns import MEANINGS
+
+    return MEANINGS[english]
 
 
 def _below(output: Output, line: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rmqstore.cli.asked import Asked, Number, spelled, takes
+from rmqstore.cli.asked import Asked, Number, takes
 from rmqstore.cli.messages import BODY, MESSAGES, Messages
 from rmqstore.cli.reading import Read
 from rmqstore.cli.stderr import note
@@ -42,10 +42,13 @@ def tail(asked: Asked, follow: bool, count: int, body: str) -> int:
 
 def _follow(asked: Asked, read: Read, values: dict[str, Any], messages: Messages, count: int) -> None:
     """Print the newest messages, then those that follow them."""
-    from native_reader.errors import spelled as in_words
+    from native_reader.errors import Line
     from native_reader.sentences import Said, say
 
-    with asked.open().follow(start="latest", warn=lambda text: note(say("warning", what=in_words(text, spelled))), **values) as arrivals:
+    def warn(line: str) -> None:
+        note(say("warning", what=line.said if isinstance(line, Line) and isinstance(line.said, Said) else line))
+
+    with asked.open().follow(start="latest", warn=warn, **values) as arrivals:
         messages.print(arrivals.newest(count, read.batches))
         if not arrivals.is_live:
             note(Said("not followed"))

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import native_reader as nr
 from native_reader.export.target import refuse_inside
+from native_reader.sentences import Said, say, words_of
 from rmqstore.report.metrics import metrics_text
 from rmqstore.report.page import page_of, page_of_brokers
 
@@ -66,7 +67,7 @@ def _written(
                 file.close()
                 part.replace(output)
             except OSError as error:
-                raise nr.ExportError(f"{output}: could not write: {error.strerror}") from error
+                raise nr.ExportError(say("file not written", path=str(output), why=words_of(error))) from error
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
             part.unlink()
@@ -77,14 +78,14 @@ def _opened(part: Path, output: Path) -> TextIO:
     try:
         return part.open("x", encoding="utf-8")
     except FileNotFoundError as error:
-        raise nr.OptionError(f"{output}: cannot write there: the folder {output.parent} does not exist. Make it first") from error
+        raise nr.OptionError(say("output without folder", path=str(output), parent=str(output.parent))) from error
     except OSError as error:
-        raise nr.OptionError(f"{output}: cannot write there: {error.strerror}") from error
+        raise nr.OptionError(say("output not opened", path=str(output), why=words_of(error))) from error
 
 
 def _destination(output: Path) -> Path:
     """What is to be replaced: of a link, the file that it leads to."""
     if output.exists() and not output.is_file():
-        kind = "a folder" if output.is_dir() else "not a regular file"
-        raise nr.OptionError(f"{output}: cannot write there: it is {kind}. Name a file")
+        what = Said("output is a folder" if output.is_dir() else "output is no file")
+        raise nr.OptionError(say("output of other kind", output=str(output), what=what))
     return output.resolve() if output.is_symlink() else output

@@ -68,6 +68,16 @@ def test_a_command_that_reads_a_store_does_not_import_pandas(tmp_path: Path) -> 
     assert "body 29" in ended.stdout
 
 
+def test_a_read_without_anything_to_say_does_not_import_the_sentences(tmp_path: Path) -> None:
+    """They are loaded with the first one that is written."""
+    store = on_disk(tmp_path, files_of()) / "store"
+    code = _LIGHT.partition("heavy =")[0] + 'sys.exit("imported" if "native_reader.sentences.book" in sys.modules else 0)'
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "cat", str(store), "--json"], capture_output=True, text=True, check=False, env=ENVIRONMENT
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS), ["--help", "--lang=zh"], ["cat", "-h", "--lang=zh"]],

@@ -46,7 +46,7 @@ def agree(files: Files, *predicates: Predicate, why: str | None = None) -> list[
         assert auto.rows == scanned.rows, str(predicate)
         assert trust.rows <= scanned.rows
         (lookup,) = (found for _, found in auto.plan.lookups)
-        assert (why is None and not lookup.why) or (why is not None and any(why in each for each in lookup.why)), lookup.why
+        assert (why is None and not lookup.why) or (why is not None and any(why in each.text() for each in lookup.why)), lookup.why
         found.append(auto)
     return found
 
@@ -271,7 +271,7 @@ def test_an_entry_that_was_moved_to_another_record_with_the_key() -> None:
     moved = changed(files, indexes(files)[0], _ENTRIES + 20 * 6 + 4, ">q", log.placed[9].offset)
     scanned, auto = (AccessRead(moved, predicate, access) for access in ("scan", "auto"))
     assert scanned.rows == auto.rows
-    assert any("too many entries for the record" in why for why in auto.plan.lookups[0][1].why)
+    assert any("too many entries for the record" in why.text() for why in auto.plan.lookups[0][1].why)
 
 
 def test_the_index_of_another_store() -> None:
@@ -309,7 +309,7 @@ def test_a_key_that_all_messages_have(tune: Tune) -> None:
     scanned, auto = (AccessRead(files, everywhere, access) for access in ("scan", "auto"))
     assert scanned.rows == auto.rows
     assert scanned.rows.total() == 20
-    assert any("3 entries match, too many" in why for why in auto.plan.lookups[0][1].why)
+    assert any("3 entries match, too many" in why.text() for why in auto.plan.lookups[0][1].why)
 
 
 def test_chains_that_are_too_long_to_follow(tune: Tune) -> None:
@@ -322,7 +322,7 @@ def test_chains_that_are_too_long_to_follow(tune: Tune) -> None:
         for file in index.index_files(f"{memory.url}/store/index")
         for entry_costs in (1, 2**40, 0)
     ]
-    assert {each.why for each in looked if each.why} == {"its chains are too long: more than 1 entries"}
+    assert {each.why.text() for each in looked if each.why} == {"its chains are too long: more than 1 entries"}
 
 
 def test_explain_shows_no_other_keys() -> None:

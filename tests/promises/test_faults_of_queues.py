@@ -264,8 +264,9 @@ def test_58_queues_in_a_database_that_cannot_be_opened_are_not_read() -> None:
     (looked,) = agree(files, T1)
     assert looked.ways == {"scan"}
     why = looked.plan.ways[0][1].why
+    assert why is not None
     assert re.match(
-        r"the consume queues cannot be read: the RocksDB database .*/store/consumequeue cannot be read: .* incomplete copy", why
+        r"the consume queues cannot be read: the RocksDB database .*/store/consumequeue cannot be read: .* incomplete copy", why.text()
     )
 
 

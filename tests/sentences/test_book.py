@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from native_reader.verify.codes import CODES
 from rmqstore import text
 
 ROOT = Path(__file__).parents[2]
+SAID = (ROOT / "native_reader" / "sentences" / "said.py").read_text(encoding="utf-8")
 OF_THE_PRODUCT = [path for package in ("native_reader", "rmqstore", "rmqstore_spark") for path in sorted((ROOT / package).rglob("*.py"))]
 SAME_IN_BOTH = {"in rocksdb", "holds topics", "column topic", "null", "result keys", "result topics"}
 SAME_IN_BOTH |= {
@@ -39,6 +41,9 @@ SAME_IN_BOTH |= {
     "a key",
     "head topic",
     "head key",
+    "topic named",
+    "the store",
+    "plan hint",
 }
 """Without a word of Chinese: names that its readers use as they are."""
 MADE_OF_NAMES = (
@@ -56,7 +61,20 @@ MADE_OF_NAMES = (
     "file ",
 )
 MADE_OF_NAMES += ("bytes of ", "holds ", "label ", "refused ", "only ", "n ", "more ", "index ", "step ", "seen ", "state ")
-MADE_OF_NAMES += ("account some ", "account ", "witness ", "why ", "settings ", "keys ", "now ", "head ", "answer ")
+MADE_OF_NAMES += (
+    "account some ",
+    "account ",
+    "witness ",
+    "why ",
+    "settings ",
+    "keys ",
+    "now ",
+    "settings of ",
+    "unfit ",
+    "by ",
+    "head ",
+    "answer ",
+)
 """Prefixes that code puts before a name."""
 
 
@@ -110,7 +128,8 @@ def test_what_code_says_is_in_the_book_and_all_of_the_book_is_said() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in OF_THE_PRODUCT if "sentences" not in path.parts}
     unknown = {kind for code in texts.values() for kind in said(ast.parse(code)) if kind not in BOOK}
     assert unknown == set()
-    everything = "\n".join([*texts.values(), *(f'"because {why(mark)}" "state {state}"' for mark, state in STATE_OF.items())])
+    everything = "\n".join([*texts.values(), SAID, *(f'"because {why(mark)}" "state {state}"' for mark, state in STATE_OF.items())])
+    everything += " ".join(f'"system {name}"' for name in errno.errorcode.values())
     names = {kind: [kind, *(kind.removeprefix(prefix) for prefix in MADE_OF_NAMES if kind.startswith(prefix))] for kind in BOOK}
     assert [kind for kind, several in names.items() if not any(f'"{name}"' in everything for name in several)] == []
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from native_reader.api import TABLE_NAMES, columns_of
 from native_reader.sentences.book import BOOK
+from native_reader.sentences.columns import MEANINGS
 from rmqstore.cli.help_texts import HELP_TEXTS
 from rmqstore.report.texts import TEXTS
 
@@ -40,6 +42,7 @@ TEXTS_OF_ALL = [
     *((kind, chinese) for kind, (_, chinese) in BOOK.items()),
     *((key, chinese) for key, (_, chinese) in TEXTS.items()),
     *HELP_TEXTS.items(),
+    *MEANINGS.items(),
     *in_pages(),
 ]
 
@@ -54,3 +57,11 @@ def test_chinese_and_latin_words_have_a_space_between_them() -> None:
     joined = f"{HAN}[A-Za-z0-9]|[A-Za-z0-9%]{HAN}"
     texts = [(where, re.sub(r"{[^{}]*}|\x0e.*?\x0f|\[x\]", " ", text)) for where, text in TEXTS_OF_ALL]
     assert [(where, each[0], text) for where, text in texts for each in re.finditer(joined, text)] == []
+
+
+def test_every_column_has_its_meaning_in_chinese() -> None:
+    """With the same code: values of columns, and names of others."""
+    english = {spec.meaning for name in TABLE_NAMES for spec in columns_of(name).values()}
+    assert MEANINGS.keys() == english
+    for meaning, chinese in MEANINGS.items():
+        assert set(re.findall("`.*?`", meaning)) == set(re.findall("`.*?`", chinese)), meaning

@@ -15,7 +15,7 @@ from support.documented import ROOT
 from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
-from native_reader.plan.explain import HINT
+from native_reader.sentences import say
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 
@@ -74,7 +74,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Said:
 def test_a_big_scan_logs_what_it_reads(job: Said) -> None:
     assert job.output.startswith("big 13\n")
     (shown,) = re.findall(r"^rocketmq-store: .*\n", (ROOT / "docs/spark.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert shown == f"rocketmq-store: file:///data/store (1 segment, 13 tasks): scans 1.5 GiB; {HINT}\n"
+    assert shown == f"rocketmq-store: file:///data/store (1 segment, 13 tasks): scans 1.5 GiB; {say('read less').text()}\n"
     assert shown.replace("file:///data/store", job.big.as_uri()) in job.log
 
 
