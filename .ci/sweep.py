@@ -30,7 +30,7 @@ OF_BROKERS = (
     "tables",
 )
 OF_FRAMES = ("frames", "large", "live", "pushdown", "where")
-OF_JOBS = ("spark_cluster", "spark_example_runs", "spark_examples", "spark_pipeline", "spark_process")
+OF_JOBS = ("spark_cluster", "spark_example_runs", "spark_examples", "spark_kubernetes", "spark_pipeline", "spark_process")
 PARTS: dict[str, tuple[str, ...]] = {
     "bits": ("tests/promises/test_every_bit.py",),
     "index": ("tests/promises/test_every_index_bit.py",),
