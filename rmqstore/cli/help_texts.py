@@ -424,11 +424,10 @@ HELP_TEXTS: dict[str, str] = {
         "Write a page about one store or several: what fills the disk, the log over time, sizes, queue skew, lag, pending messages, damage."
     ): ("生成一个或多个 store 的报告页面：磁盘空间占用、commitlog 随时间的变化、消息大小、队列倾斜、堆积、待投递或未提交的消息、损坏。"),
     (
-        "The page is one HTML file without scripts, and loads nothing from a network. It holds names of topics, tags, groups "
-        "and hosts, but no bodies, keys or other properties. The exit code is 1 if the store has damage, or if --verify found "
-        "errors or warnings."
+        "The page is one HTML file that loads nothing from a network. It holds names of topics, tags, groups and hosts, but no "
+        "bodies, keys or other properties. The exit code is 1 if the store has damage, or if --verify found errors or warnings."
     ): (
-        "页面是一个 HTML 文件，没有脚本，不从网络加载任何内容。其中有 topic、tag、消费组和主机的名称，没有消息体、key 和其他消"
+        "页面是一个 HTML 文件，不从网络加载任何内容。其中有 topic、tag、消费组和主机的名称，没有消息体、key 和其他消"
         "息属性。store 有损坏，或 --verify 发现错误或警告时，退出码为 1。"
     ),
     (
