@@ -64,7 +64,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "repaired": tuple(f"tests/brokers/test_{name}.py" for name in ("plain_stores", "repaired_databases", "repaired_stores")),
     "repairs": ("tests/repair",),
     "followed": ("tests/brokers/test_lake.py", "tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py"),
-    "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "damage", "recipes", "s3", "stream")),
+    "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "damage", "kubernetes", "recipes", "s3", "stream")),
     "jobs": tuple(f"tests/spark/test_{name}.py" for name in ("demo", "spark_blocks", *OF_JOBS)),
     "others": (
         "tests/broker",

@@ -74,13 +74,6 @@ class StoreError(Exception):
         return error
 
 
-def reason_of(error: OSError) -> str:
-    """What went wrong with a file, in the words of the system, and its path."""
-    if isinstance(error, StoreError) or error.strerror is None:
-        return str(error)
-    return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
-
-
 class PathError(StoreError, FileNotFoundError):
     """The path is not a store.
 

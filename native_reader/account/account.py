@@ -16,7 +16,21 @@ import pyarrow.compute as pc
 
 from native_reader.account.runs import NO_TAG, NUMBERS, Place
 from native_reader.account.runs import SCHEMA as RUNS
-from native_reader.account.states import AS_WANTED, AT_LEAST, DELETED, EXPIRED, LOST, NOT_READ, SERVED, STATE_OF, STATES, Mark, why
+from native_reader.account.states import (
+    AS_WANTED,
+    AT_LEAST,
+    DELETED,
+    DOUBTFUL,
+    EXPIRED,
+    LOST,
+    NOT_READ,
+    SERVED,
+    STATE_OF,
+    STATES,
+    UNREACHABLE,
+    Mark,
+    why,
+)
 from native_reader.arrow import array, batch_of, numpy_of, repeat, scalar
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.inner import PLACEHOLDER_TAG
@@ -297,7 +311,9 @@ class _Queue:
         later = _WITH_TIER if self._has_tier else _CLAIMS
         for mark, runs in self._by_mark.items():
             if mark not in (Mark.WRONG_ENTRY, Mark.TIER_BYTES, *later):
-                yield from map(partial(self._row, mark), runs if STATE_OF[mark] not in AS_WANTED else _in_ranges(runs))
+                state = STATE_OF[mark]
+                ranges = _in_ranges(runs) if state in AS_WANTED else _touching(runs) if state in (UNREACHABLE, DOUBTFUL) else runs
+                yield from map(partial(self._row, mark), ranges)
         for mark in later:
             yield from self._claimed(mark)
         yield from self._holes()
@@ -376,6 +392,20 @@ def _in_ranges(runs: list[Run]) -> Iterator[Run]:
         if found:
             yield found
         found = run | {"tag": NO_TAG}
+    yield found
+
+
+def _touching(runs: list[Run]) -> Iterator[Run]:
+    """The runs; each that begins where the one before it ends is joined to it: parts of the log that were checked one after the other."""
+    found = dict[str, int]()
+    for run in runs:  # by queue offset
+        if found and 0 <= run["first"] == found["stop"] and run["tag"] == found["tag"]:
+            found |= {name: min(found[name], run[name]) for name in _LEASTS} | {name: max(found[name], run[name]) for name in _MOSTS}
+            found |= {name: found[name] + run[name] for name in _ADDED}
+            continue
+        if found:
+            yield found
+        found = run
     yield found
 
 

@@ -36,6 +36,7 @@ class Explanation:
         plan: The splits, and the end of each log.
         zone: The zone of times that are written without one.
         doubts: Topics, queues and ids in the conditions that the stores do not have.
+        said_doubts: The same for other languages.
 
     Examples:
         >>> explanation = store.messages(where="physical_offset < 10000").explain()
@@ -48,9 +49,8 @@ class Explanation:
     zone: str | None = None
     doubts: tuple[str, ...] = ()
     said_doubts: tuple[Said, ...] = ()
-    """The same for other languages."""
 
-    def doubts_in(self, language: str) -> list[str]:
+    def _doubts_in(self, language: str) -> list[str]:
         """The doubts in that language."""
         return list(self.doubts) if language == ENGLISH else [spelled(each.text(language), str) for each in self.said_doubts]
 
@@ -61,7 +61,7 @@ class Explanation:
             "stores": [store.uri for store in self.stores],
             "predicate": str(plan.wanted.rows),
             "time_zone": self.zone,
-            "doubts": self.doubts_in(ENGLISH),
+            "doubts": self._doubts_in(ENGLISH),
             "segments": sum(len(store.segments) for store in self.stores),
             "splits": len(plan.splits),
             "bytes_to_scan": plan.bytes_to_scan,
@@ -132,7 +132,7 @@ class Explanation:
         yield say("plan messages", predicate=str(plan.wanted.rows))
         if self.zone is not None and mentions(plan.wanted.rows, *_MOMENTS):
             yield say("plan zone", zone=self.zone)
-        yield from (say("plan note", what=doubt) for doubt in self.doubts_in(language))
+        yield from (say("plan note", what=doubt) for doubt in self._doubts_in(language))
         for store, (uri, path) in zip(self.stores, plan.ways, strict=True):
             yield say("plan store", store=store.uri, segments=len(store.segments), size=size_of(sum(each.size for each in store.segments)))
             yield from self._of_store(uri, path)

@@ -151,7 +151,9 @@ class _SegmentCheck:
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)
-                    if reached - self._checked >= self._at_once or self._held >= self._most_held:
+                    # A file that may be encrypted is one range, up to its first record: what looks random there can be damage.
+                    has_begun = self._held or self._checked > segment.base
+                    if has_begun and (reached - self._checked >= self._at_once or self._held >= self._most_held):
                         self._compare(reached)
                 self._compare(segment.base + split.end)
                 self._unnamed(window)

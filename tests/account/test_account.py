@@ -264,3 +264,14 @@ def test_messages_after_a_queue_offset_by_state() -> None:
     ranges = [(row["first_queue_offset"], row["last_queue_offset"]) for row in account.table.to_pylist() if row["why"] == "queued"]
     assert ranges == [(7, 8), (0, 19), (25, 39), (None, None), (0, 2)]
     assert [row["messages"] for row in account.table.to_pylist() if row["topic"] == "b"] == [4, 3]
+
+
+def test_what_is_checked_in_several_parts_is_one_row() -> None:
+    """The account had a row for each part of the log that had messages of a queue without entries."""
+    runs = Runs()
+    for first, stop in ((0, 5), (5, 9), (9, 12), (20, 21)):
+        runs.one(Mark.NO_ENTRY, ("T", 0), numbers=(first, stop), messages=stop - first, size=100, offsets=(first * 50, stop * 50))
+    rows = Account.of(joined([runs.batch()])).table.to_pylist()
+    found = [(row["state"], row["messages"], row["bytes"], row["first_queue_offset"], row["last_queue_offset"]) for row in rows]
+    assert found == [("unreachable", 12, 300, 0, 11), ("unreachable", 1, 100, 20, 20)]
+    assert [(row["first_offset"], row["last_offset"]) for row in rows] == [(0, 600), (1000, 1050)]

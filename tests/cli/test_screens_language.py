@@ -43,7 +43,7 @@ COMMANDS = {
 }
 """The commands by their names and what follows."""
 _FILES = ("out", "summary", "out.csv", "page.html")
-_NOT_FOR_PROGRAMS = ("doctor", "summarize", "repair as planned")
+_NOT_FOR_PROGRAMS = ("doctor", "summarize", "repair as planned", "explain")
 """What is printed for people only."""
 
 
@@ -63,6 +63,8 @@ def test_no_screen_mixes_the_languages(damaged: Path, tmp_path: Path, name: str)
     assert len(ended.err.splitlines()) == len(english.err.splitlines())
     if name not in (*_NOT_FOR_PROGRAMS, "doctor of all"):
         assert ended.out == english.out
+    else:
+        assert in_english(ended.out) == []
 
 
 def test_every_command_is_tried() -> None:

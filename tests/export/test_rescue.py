@@ -302,7 +302,7 @@ def test_the_page_has_what_doctor_says(own_store: Callable[[str], Golden], tmp_p
     assert lines == [f"- {label}" for label, _ in diagnosis.lines(str)]
     assert lines[:7] == ["- store", "- version", "- commitlog", "- queues", "- index", "- config", "- state"]
     log = diagnosis.facts["commitlog"]
-    assert f"{log['last_store_timestamp']:%Y-%m-%d %H:%M:%S}Z" in part
+    assert f"{log['last_store_timestamp']:%Y-%m-%d %H:%M:%S} UTC" in part
     assert "\x0e" not in part
 
 

@@ -57,6 +57,7 @@ def test_the_facts_of_a_brokers_store(own_store: Callable[[str], Golden], name: 
         row["born_host"] = str(row["born_host"]).rpartition(":")[0]
     assert log.messages == len(rows)
     assert sums(log.places, "topic", "queue_id", "kind") == counted(rows, "topic", "queue_id", "kind")
+    assert sums(log.topics, "topic") == counted(rows, "topic")
     assert sums(log.tags, "topic", "tags") == counted(rows, "topic", "tags")
     assert sums(log.hosts, "born_host", "topic") == counted(rows, "born_host", "topic")
     assert sums(log.segments, "segment") == counted(rows, "segment")
@@ -202,3 +203,13 @@ def test_too_many_pending_messages_are_read_in_passes_of_their_own(monkeypatch: 
     assert known.fates
     for one, other in ((known.delayed, unknown.delayed), (known.halves, unknown.halves)):
         assert one.top(1000) == other.top(1000)
+
+
+def test_what_is_older_than_the_log_is_what_the_table_of_queues_says(tmp_path: Path) -> None:
+    write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=256 << 10, expired=2))
+    store = nr.open(tmp_path / "store")
+    expected = Counter[str]()
+    for row in store.queues().to_table().to_pylist():
+        expected[row["topic"]] += row["expired"] if row["type"] != "LMQ" else 0
+    assert store.report(now=NOW // 1000).older == dict(+expected)
+    assert +expected

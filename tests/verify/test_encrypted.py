@@ -10,8 +10,11 @@ import pytest
 from support.golden import unpack
 from support.own_stores import STORES
 from support.store_damages import records, segments
+from support.tune import Tune
 
 import native_reader as nr
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
 
 SIZE = 65536
 SEALED = Random(1).randbytes(SIZE)
@@ -47,3 +50,17 @@ def test_random_bytes_after_records_are_damage(tmp_path: Path) -> None:
     states, codes, _ = checked(tmp_path, SEALED, at=8192)
     assert "not read" not in states
     assert "log-encrypted" not in codes
+
+
+def test_records_after_random_bytes_make_them_damage_however_far_they_are(tmp_path: Path, tune: Tune) -> None:
+    """The first of the ranges that are compared at once had no record, so all damage of the file counted as not read."""
+    write_store(tmp_path / "store", StoreSpec(bytes=2 << 20, mapped_file_size_commit_log=2 << 20, index=False))
+    path = segments(tmp_path / "store")[0]
+    path.write_bytes(Random(3).randbytes(1 << 20) + path.read_bytes()[1 << 20 :])
+    expected = nr.open(tmp_path / "store").verify()
+    assert "log-encrypted" not in expected.to_table()["code"].to_pylist()
+    tune(verified_at_once=1)
+    check = nr.open(tmp_path / "store").verify()
+    assert check.to_table()["code"].to_pylist() == expected.to_table()["code"].to_pylist()
+    assert check.account.messages == expected.account.messages
+    assert expected.account.messages.keys() == {"served", "lost"}

@@ -22,7 +22,7 @@ import native_reader as nr
 from native_reader import doctor
 from native_reader.sides.queues import topics_in
 from native_reader.start import BETTER_NOT, BUT, NO, SO_FAR, YES, recovered
-from native_reader.witness import logged
+from native_reader.witness import entries, logged
 from native_reader.witness import segments as looks
 from native_reader.witness.contradiction import UNLISTED
 from native_reader.witness.look import look_at_queues
@@ -41,6 +41,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         for module in (logged, recovered):
             monkeypatch.setattr(module, "READ_WHOLE", 0)
         monkeypatch.setattr(looks, "_FEW", 0)
+        monkeypatch.setattr(entries, "_IN_MEMORY", 2)
     return unpack("5.5.0-killed", tmp_path, STORES).root
 
 
