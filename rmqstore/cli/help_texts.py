@@ -313,12 +313,14 @@ HELP_TEXTS: dict[str, str] = {
     ),
     (
         "For each topic: each message or range with its queue offsets, the times between which it was stored, its size, the "
-        "hash of its tag, hashes of its keys, and which groups had read past it; as lost.csv and lost.jsonl. And a text to "
-        "send, in English and Chinese. The exit code is 1 if a message is lost, doubtful, unreachable or not read, or a key is "
+        "hash of its tag, hashes of its keys, and which groups had read past it; as lost.csv and lost.jsonl, with --lang zh "
+        "also as lost.zh.csv, for people. And a text to send, in English and Chinese. The exit code is 1 if a message is lost, "
+        "doubtful, unreachable or not read, or a key is "
         "not in a whole message."
     ): (
         "每个 topic 都有 lost.csv 和 lost.jsonl，列出每条（或每段）消息的队列位点、存储时间的范围、大小、tag 的哈希值、key 的哈"
-        "希值，以及哪些消费组的消费位点已越过。另有可发送的说明，中英文各一份。有消息丢失、存疑、消费不到或未读取，或有 key 不"
+        "希值，以及哪些消费组的消费位点已越过；--lang zh 时另有中文表头的 lost.zh.csv。另有可发送的说明，中英文各一份。"
+        "有消息丢失、存疑、消费不到或未读取，或有 key 不"
         "在完好的消息中时，退出码为 1。"
     ),
     "The folder: new or empty.": "输出目录：新目录或空目录",

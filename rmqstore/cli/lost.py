@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 HELP = """Write to FOLDER what the owners of topics must know of messages that consumers cannot get.
 
 For each topic: each message or range with its queue offsets, the times between which it was stored, its size, the hash of its tag, hashes
-of its keys, and which groups had read past it; as lost.csv and lost.jsonl. And a text to send, in English and Chinese. The exit code is 1
-if a message is lost, doubtful, unreachable or not read, or a key is not in a whole message.
+of its keys, and which groups had read past it; as lost.csv and lost.jsonl, with --lang zh also as lost.zh.csv, for people. And a text to
+send, in English and Chinese. The exit code is 1 if a message is lost, doubtful, unreachable or not read, or a key is not in a whole
+message.
 """
 EPILOG = """\b
 Examples:
