@@ -1,4 +1,4 @@
-"""What .ci/make_program makes, with all that is real but its Python: where there is no Python, in packages, in an image.
+"""What .ci/make_program makes, as docs/install.md says, with all that is real but its Python: without Python, in packages, in an image.
 
 A release packs a Python of python-build-standalone. Here it is the one that Maven Central has for Java (org.bytedeco:cpython), which was
 built on CentOS 7.
