@@ -22,7 +22,7 @@ from native_reader.export.run import WantedExport, export
 from native_reader.export.target import Target, save_text, text_of_file
 from native_reader.options import MessageOptions, refuse_in_streams
 from native_reader.scan.progress import Watch
-from native_reader.sentences import Said, say
+from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.stream import EARLIEST, BatchLimit, Offset, Stream, start_of
@@ -33,6 +33,8 @@ _RUNS = "_runs"
 _MOVES = "_moves.json"
 _RUN = "_run-"
 _OF_RUN = re.compile("run-([0-9]{6,18})_")
+_MOST_NAMED = 3
+"""Stores that an error lists."""
 _RESTORE = Said("restore state")
 _MAY_DIFFER = ("max_read_rate", "fail_on_data_loss", "mode", "body_views")
 
@@ -199,10 +201,26 @@ class _Runs:
                 raise OptionError(
                     say("state of other options", path=self._path, option=option_name(name), before=shown(before), now=shown(now))
                 )
+        self._check_stores(state)
         for name in self._target.other_names():  # of runs that were done before they could be removed
             if name.startswith(_RUN) and (state.begun is None or name != _folder_of(state)):
                 self._target.remove_folder(name)
         return state
+
+    def _check_stores(self, state: _State) -> None:
+        """Refuse a run without a store of the state, and, even if losses are allowed, one without any of them: its messages are others."""
+        known = state.done if state.begun is None else state.begun
+        absent = self._stream.absent(known)
+        is_other, may_lose = len(absent) == len(known), not self._options.values["fail_on_data_loss"]
+        for uri in absent:
+            last = known[uri].end.last
+            if last is not None and (is_other or not may_lose):
+                uris = self._stream.uris
+                named = joined("commas", [verbatim(each) for each in (*uris[:_MOST_NAMED], *["…"][: len(uris) > _MOST_NAMED])])
+                more = Said("nothing" if is_other else "without the store")
+                raise OptionError(
+                    say("state of other store", path=self._path, store=uri, named=named, offset=last.offset, **{"else": more})
+                )
 
     def _pinned(self) -> dict[str, Any]:
         """The options that must stay the same, as JSON has them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from native_reader.errors import option_name
+
 WRITING = {
     "account damaged": (
         "{path}/{name} is damaged. Export to another folder",
@@ -141,6 +143,20 @@ WRITING = {
     "state of other folder": (
         "{path} is the state of the export to {folder}, not to {target}. Name another file",
         "{path} 是导出到 {folder} 的状态文件，不是导出到 {target} 的。请指定另一个文件",
+    ),
+    "state of other store": (
+        (
+            "{path} is the state of an export of {store}, which is not among the stores of this run: {named}. None of these has the "
+            "last record that was read from it, at offset {offset:,}. Name {store}, or use a new state and a new folder{else}"
+        ),
+        (
+            "{path} 是导出 {store} 的状态文件，这次的 store 中没有它：{named}。这些 store 都没有从它最后读取的那条记录（偏移量 "
+            "{offset:,}）。请指定 {store}，或换新的状态文件和目录{else}"
+        ),
+    ),
+    "without the store": (
+        f". If it does not exist any more, {option_name('fail_on_data_loss', False)} continues with the other stores",
+        f"。如果它已不存在，{option_name('fail_on_data_loss', False)} 可继续导出其他 store",
     ),
     "state older": (
         (

@@ -83,6 +83,18 @@ class Stream:
         return self._retry_once(lambda: self._plan(batches))
 
     @property
+    def uris(self) -> list[str]:
+        """The stores that were found."""
+        self._retry_once(self._current_ends)
+        return list(self._logs.stores)
+
+    def absent(self, offset: Offset) -> list[str]:
+        """The stores of an offset that are not among those found, not even at another path."""
+        found = set(self.uris)
+        others = {uri: store for uri, store in self._logs.stores.items() if uri not in offset}
+        return [uri for uri, batch in offset.items() if uri not in found and _holder(others, batch.end) is None]
+
+    @property
     def seen_ends(self) -> Boundaries | None:
         """Where the logs ended at the last look; None before the first one."""
         return None if self._seen is None else self._seen[1]

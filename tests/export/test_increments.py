@@ -171,14 +171,47 @@ def test_another_store_is_refused(growing: Growing, tmp_path: Path) -> None:
     other = Growing(tmp_path / "other" / "store")
     other._log.append(message(7, body=b"of another store" * 9))
     other.append(60)
-    with pytest.raises(nr.DataLoss, match="no other store has the record at offset"):
-        nr.open(other.path).export_new(tmp_path / "out", tmp_path / "state.json")
+    for options in ({}, {"fail_on_data_loss": False}):
+        with pytest.raises(nr.OptionError, match="None of these has the last record that was read from it, at offset"):
+            nr.open(other.path).export_new(tmp_path / "out", tmp_path / "state.json", **options)
     for segment in growing.segments:
         segment.unlink()
     for segment in other.segments:
         (growing.path / "commitlog" / segment.name).write_bytes(segment.read_bytes())
     with pytest.raises(nr.DataLoss, match="or another store is now at this path"):
         export(growing)
+
+
+def test_a_store_that_was_not_named_was_called_gone(growing: Growing, tmp_path: Path) -> None:
+    """It was not looked at. The advice to allow losses would have put the messages of another store into the folder."""
+    export(growing, verify_crc=True)
+    other = Growing(tmp_path / "other" / "store")
+    other._log.append(message(7, body=b"of another store" * 9))
+    other.append(60)
+    arguments = ["export", other.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json"]
+    ended = run(*arguments)
+    assert ended.code == 2
+    assert f"is the state of an export of {growing.path}, which is not among the stores of this run: {other.path}. " in (ended.err)
+    assert f"Name {growing.path}, or use a new state and a new folder\n" in ended.err
+    assert "fail_on_data_loss" not in ended.err
+    assert run(*arguments, "--option", "fail_on_data_loss=false").code == 2
+    assert "这次的 store 中没有它" in run(*arguments, "--lang", "zh").err
+    assert numbers(growing) == list(range(50))
+
+
+def test_two_stores_and_then_one_of_them(growing: Growing, tmp_path: Path) -> None:
+    other = Growing(tmp_path / "other" / "store")
+    other.append(7)
+    nr.open([growing.path, other.path]).export_new(tmp_path / "out", tmp_path / "state.json", verify_crc=True)
+    other.append(1)
+    arguments = ["export", other.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json"]
+    ended = run(*arguments)
+    assert ended.code == 2
+    assert f"is the state of an export of {growing.path}, which is not among the stores of this run" in ended.err
+    assert "If it does not exist any more, --option fail_on_data_loss=false continues with the other stores" in ended.err
+    ended = run(*arguments, "--option", "fail_on_data_loss=false", "--json")
+    assert ended.rows[0]["rows"] == 1
+    assert "this store is not among those found, and none of them has the record at offset" in ended.err
 
 
 def test_a_store_that_was_moved_goes_on(growing: Growing, tmp_path: Path) -> None:
