@@ -285,4 +285,4 @@ def _folder_of(state: _State) -> str:
 
 
 def _warn(line: Line) -> None:
-    warn(_log, line.said, is_loss=line.is_loss)
+    warn(_log, line.said, is_loss=line.is_loss, is_unknown=line.is_unknown)

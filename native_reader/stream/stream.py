@@ -256,8 +256,8 @@ class Stream:
             raise DataLoss(say("stream lost", text=loss, start_over=self._start_over))
         self._announce_once(say("data loss", what=loss), is_loss=True)
 
-    def _announce_once(self, said: Said, *, is_loss: bool = False) -> None:
-        line = Line(said, is_loss=is_loss)
+    def _announce_once(self, said: Said, *, is_loss: bool = False, is_unknown: bool = False) -> None:
+        line = Line(said, is_loss=is_loss, is_unknown=is_unknown)
         if line not in self._announced:
             self._announced.add(line)
             self._announce(line)
@@ -269,7 +269,7 @@ class Stream:
         self._has_batches = True
         for doubt in doubts_of(tuple(self._logs.stores.values()), self._predicate):
             if doubt.said is not None:
-                self._announce_once(doubt.said)
+                self._announce_once(doubt.said, is_unknown=True)
         if self._initial is None and self._start.position is not None:
             self._announce_once(say("query continues", option=option_name("starting_offsets"), position=str(self._start.position)))
 

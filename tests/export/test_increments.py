@@ -278,6 +278,18 @@ def test_the_command_says_what_it_did(growing: Growing, tmp_path: Path) -> None:
     assert "run 2: " in ended.err
 
 
+def test_a_misspelt_topic_was_clean_in_each_run(growing: Growing, tmp_path: Path) -> None:
+    """A cron job did not notice."""
+    (growing.path / "consumequeue" / "orders" / "0").mkdir(parents=True)
+    arguments = ["export", growing.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json", "--topic", "oders"]
+    for _ in range(2):
+        ended = run(*arguments)
+        assert ended.code == 1
+        assert "topic 'oders' is not in the consume queues or the configuration" in ended.err
+    (growing.path / "consumequeue" / "oders" / "0").mkdir(parents=True)
+    assert run(*arguments).code == 0
+
+
 def test_damage_is_listed_for_its_run(growing: Growing, tmp_path: Path) -> None:
     content = bytearray(growing.segments[0].read_bytes())
     content[400:440] = bytes(40)
