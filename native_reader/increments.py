@@ -11,7 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from native_reader.checks import MOST_JOBS, whole
@@ -43,13 +43,18 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the state file says. `options`: those that decide which rows are written, and how. `begun`: where the run ends that began."""
+    """What the state file says.
+
+    `options`: those that decide which rows are written, and how. `begun`: where the run ends that began. `blanks`: by store, the end of a
+    segment of which the last run saw only the closing blank after its last record.
+    """
 
     folder: str
     options: Mapping[str, Any]
     runs: int
     done: Offset
     begun: Offset | None = None
+    blanks: Mapping[str, int] = field(default_factory=dict)
 
     def text(self) -> str:
         """The file."""
@@ -60,6 +65,7 @@ class _State:
             "runs": self.runs,
             "done": to_json(self.done),
             "begun": None if self.begun is None else to_json(self.begun),
+            "blanks": dict(self.blanks),
         }
         return json.dumps(known, ensure_ascii=False, indent=2) + "\n"
 
@@ -75,13 +81,15 @@ def _state_of(path: str, text: str) -> _State:
         raise OptionError(say("state of newer version", path=path, number=number, version=_VERSION))
     try:
         begun = None if known["begun"] is None else from_json(known["begun"])
-        state = _State(known["folder"], known["options"], known["runs"], from_json(known["done"]), begun)
+        state = _State(known["folder"], known["options"], known["runs"], from_json(known["done"]), begun, known.get("blanks", {}))
         if not (
             number == _VERSION
             and isinstance(state.folder, str)
             and isinstance(state.options, dict)
             and type(state.runs) is int
             and state.runs >= 0
+            and isinstance(state.blanks, dict)
+            and all(type(end) is int for end in state.blanks.values())
         ):
             raise ValueError
     except OffsetError as error:
@@ -165,16 +173,17 @@ class _Runs:
             with self._target:
                 state = self._known()
                 if state.begun is None:
-                    following = self._stream.next_offset(state.done, BatchLimit())
-                    if following == state.done:
+                    done = self._stream.past_blanks(state.done, state.blanks)
+                    following = self._stream.next_offset(done, BatchLimit())
+                    if following == done:
                         return None
                     if empty := next((uri for uri, batch in following.items() if _is_emptied(state.done.get(uri), batch)), None):
                         raise DataLoss(say("log emptied", store=empty, offset=state.done[empty].end.offset))
-                    state = replace(state, begun=following, runs=state.runs + 1)
+                    state = replace(state, done=done, begun=following, runs=state.runs + 1)
                     self._save(state)
                 exported = self._written(state, jobs, progress)
                 assert state.begun is not None
-                self._save(replace(state, done=state.begun, begun=None))
+                self._save(replace(state, done=state.begun, begun=None, blanks=self._stream.blanks(state.begun)))
                 self._target.remove_folder(_folder_of(state))
                 return exported
         finally:

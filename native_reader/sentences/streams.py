@@ -33,6 +33,16 @@ STREAMS = {
             "旧的 commitlog 文件"
         ),
     ),
+    "blank expired": (
+        (
+            "{uri}: offsets {start:,} to {stop:,} were deleted. The run before saw only the blank there that closes the segment. "
+            "They had messages only if a broker stopped then, and wrote over the blank when it started again"
+        ),
+        (
+            "{uri}：偏移量 {start:,} 至 {stop:,} 已删除。上次导出时，那里只有 commitlog 文件末尾的填充。只有 broker 在那时停止，重启后"
+            "又从那里写起，其中才有过消息"
+        ),
+    ),
     "log rewritten": (
         (
             "{uri}: the record at offset {last:,}, the last one read before offset {offset:,}, is not in the log any more. The "

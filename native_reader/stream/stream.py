@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from native_reader.log.boundary import (
     Limits,
     boundary_after,
     boundary_before,
+    closing_blank,
     readable_until,
     still_holds,
 )
@@ -26,7 +27,7 @@ from native_reader.plan.unknown_names import doubts_of
 from native_reader.predicate.tree import Predicate
 from native_reader.sentences import Said, say
 from native_reader.storage.store import StoreFiles
-from native_reader.stream.begin import Start, can_resume, expired, resume, rewritten
+from native_reader.stream.begin import Start, can_resume, expired, is_only_blank, resume, rewritten
 from native_reader.stream.offset import Batch, Offset
 from native_reader.stream.portion import BatchLimit, Unread, portion
 from native_reader.tuning import TUNING
@@ -81,6 +82,26 @@ class Stream:
         """The plan of the batch that ends at this offset, which holds its start too."""
         batches = {uri: batch for uri, batch in offset.items() if batch.start < batch.end.offset}
         return self._retry_once(lambda: self._plan(batches))
+
+    def blanks(self, offset: Offset) -> dict[str, int]:
+        """By store: the end of the segment in which the batch ends, if only the blank that closes the segment follows there now."""
+        ends = {uri: closing_blank(self._logs.stores[uri], batch.end) for uri, batch in offset.items() if uri in self._logs.stores}
+        return {uri: end for uri, end in ends.items() if end is not None}
+
+    def past_blanks(self, offset: Offset, blanks: Mapping[str, int]) -> Offset:
+        """The offset, after those of its blanks that have expired. `blanks`: as they were seen when the batch ended.
+
+        A broker (all versions) that recovers and finds no segment after a blank writes over it, so this is announced.
+        """
+        moved = dict(offset)
+        for uri, stop in blanks.items():
+            batch, store = offset.get(uri), self._logs.stores.get(uri)
+            if batch is None or store is None or not batch.end.offset < stop <= store.min_offset:
+                continue
+            moved[uri] = batch._replace(end=batch.end._replace(offset=stop))
+            if not is_only_blank(store, batch.end.offset):
+                self._announce_once(say("blank expired", uri=uri, start=batch.end.offset, stop=stop))
+        return moved
 
     @property
     def uris(self) -> list[str]:
@@ -219,7 +240,7 @@ class Stream:
 
     def _range(self, store: StoreFiles, batch: Batch) -> tuple[int, int]:
         first, end = store.min_offset, batch.end
-        if batch.start < first:
+        if batch.start < first and not is_only_blank(store, batch.start):
             self._report_loss(expired(store, batch.start, min(first, end.offset)))
         start = max(batch.start, first)
         if end.last is None or end.last.offset < first:

@@ -166,6 +166,64 @@ def test_messages_that_expired_between_two_runs_are_an_error(growing: Growing) -
     assert not first.exists()
 
 
+def until_a_blank(store: Growing) -> int:
+    """Grow until the last segment is closed, while the next one has no message yet. Returns where its blank begins."""
+    while SEGMENT - store._log.end % SEGMENT > 400:
+        store.append(1)
+    begin = store._log.end
+    store._log.seal()
+    store.append(0)
+    return begin
+
+
+def grown_past_the_first(store: Growing) -> None:
+    """The log goes on, and all segments before expire."""
+    stop = store._log.end
+    store.append(30)
+    for segment in store.segments:
+        if int(segment.name) < stop:
+            segment.unlink()
+
+
+def test_the_blank_at_the_end_of_a_segment_was_called_lost(growing: Growing, tmp_path: Path) -> None:
+    begin = until_a_blank(growing)
+    stop = growing._log.end
+    arguments = ["export", growing.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json", "--json"]
+    assert run(*arguments).rows[0]["rows"] == growing.count
+    assert json.loads((tmp_path / "state.json").read_text())["blanks"] == {growing.path.as_uri(): stop}
+    grown_past_the_first(growing)
+    ended = run(*arguments)
+    assert (ended.code, ended.rows[0]["rows"]) == (0, 30), ended.err
+    assert f"offsets {begin:,} to {stop:,} were deleted. The run before saw only the blank there" in ended.err
+    assert numbers(growing) == list(range(growing.count))
+
+
+def test_a_blank_that_was_not_seen_may_have_been_messages(growing: Growing) -> None:
+    while SEGMENT - growing._log.end % SEGMENT > 400:
+        growing.append(1)
+    export(growing)
+    assert json.loads((growing.path.parent / "state.json").read_text())["blanks"] == {}
+    growing._log.seal()
+    grown_past_the_first(growing)
+    with pytest.raises(nr.DataLoss, match="were deleted before they were read"):
+        export(growing)
+
+
+def test_what_expired_was_too_short_for_a_message(growing: Growing) -> None:
+    growing.append(1)
+    size = growing._log.placed[-1].size
+    while (left := SEGMENT - growing._log.end % SEGMENT) > 2 * size + 60:
+        growing.append(1)
+    growing._log.append(message(growing.count, body=b"x" * (40 + left - size - 60)))
+    growing.count += 1
+    growing.append(0)
+    export(growing)
+    assert SEGMENT - growing._log.end % SEGMENT == 60
+    growing._log.seal()
+    grown_past_the_first(growing)
+    assert export(growing).rows == 30
+
+
 def test_another_store_is_refused(growing: Growing, tmp_path: Path) -> None:
     export(growing)
     other = Growing(tmp_path / "other" / "store")
