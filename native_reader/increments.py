@@ -16,7 +16,7 @@ from typing import Any
 
 from native_reader.checks import MOST_JOBS, whole
 from native_reader.conditions import predicate_of
-from native_reader.errors import DataLoss, Line, OptionError, option_name, shown, warn
+from native_reader.errors import DataLoss, Line, OptionError, option_name, warn
 from native_reader.export.account import DAMAGE, SUMMARY
 from native_reader.export.run import WantedExport, export
 from native_reader.export.target import Target, save_text, text_of_file
@@ -35,6 +35,8 @@ _RUN = "_run-"
 _OF_RUN = re.compile("run-([0-9]{6,18})_")
 _MOST_NAMED = 3
 """Stores that an error lists."""
+_LONGEST_VALUE = 200
+"""Characters of an option's value that an error shows."""
 _RESTORE = Said("restore state")
 _MAY_DIFFER = ("max_read_rate", "fail_on_data_loss", "mode", "body_views")
 
@@ -207,9 +209,7 @@ class _Runs:
         for name in options.keys() | state.options.keys():
             before, now = state.options.get(name), options.get(name)
             if before != now:
-                raise OptionError(
-                    say("state of other options", path=self._path, option=option_name(name), before=shown(before), now=shown(now))
-                )
+                raise OptionError(_of_other_options(self._path, name, before, now))
         self._check_stores(state)
         for name in self._target.other_names():  # of runs that were done before they could be removed
             if name.startswith(_RUN) and (state.begun is None or name != _folder_of(state)):
@@ -270,6 +270,24 @@ class _Runs:
         run = ExportedRun(self._target.path, number, done.rows, done.bytes, damaged, ranges, [file.name for file in done.files])
         target.write_text(_MOVES, [json.dumps(asdict(run), ensure_ascii=False)])
         target.remove_temporary_folder()
+
+
+def _of_other_options(path: str, name: str, before: object, now: object) -> Said:
+    """An option that the runs before had otherwise. None: not given."""
+    option = option_name(name)
+    if before is None:
+        return say("state without option", path=path, option=option, now=_in_words(now))
+    if now is None:
+        return say("state with option", path=path, option=option, before=_in_words(before))
+    return say("state of other options", path=path, option=option, before=_in_words(before), now=_in_words(now))
+
+
+def _in_words(value: object) -> str:
+    """A value of JSON as a user writes it: names with commas, and texts without quotes."""
+    if isinstance(value, list):
+        value = ", ".join(map(_in_words, value))
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]} …"
 
 
 def _numbered(name: str, number: str) -> str:

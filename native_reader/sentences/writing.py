@@ -174,8 +174,16 @@ WRITING = {
         "{path} 不为空，而没有状态文件 {state}，消息可能重复。请指定这次导出的状态文件，或换一个新目录或空目录",
     ),
     "state of other options": (
-        "{path}: the runs before had {option}={before}, not {now}. Use the same options, or a new state and a new folder",
-        "{path}：之前的导出使用 {option}={before}，不是 {now}。请使用相同的选项，或换新的状态文件和目录",
+        "{path}: the runs before had {option}={before}, and this one has {now}. Use the same options, or a new state and a new folder",
+        "{path}：之前的导出使用 {option}={before}，这次是 {now}。请使用相同的选项，或换新的状态文件和目录",
+    ),
+    "state without option": (
+        "{path}: the runs before had no {option}, and this one has {now}. Use the same options, or a new state and a new folder",
+        "{path}：之前的导出没有 {option}，这次是 {now}。请使用相同的选项，或换新的状态文件和目录",
+    ),
+    "state with option": (
+        "{path}: the runs before had {option}={before}, and this one has none. Use the same options, or a new state and a new folder",
+        "{path}：之前的导出使用 {option}={before}，这次没有。请使用相同的选项，或换新的状态文件和目录",
     ),
     "folder not empty": (
         "{path} is not empty: it contains {name}. Choose a new or empty folder",

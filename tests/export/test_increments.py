@@ -293,10 +293,10 @@ def change(path: Path, **members: object) -> None:
 def test_what_does_not_fit_the_state_is_refused(growing: Growing, tmp_path: Path) -> None:
     export(growing)
     state = tmp_path / "state.json"
-    with pytest.raises(nr.OptionError, match=r"the runs before had to='parquet', not 'csv'\. Use the same options, or a new state"):
+    with pytest.raises(nr.OptionError, match=r"the runs before had to=parquet, and this one has csv\. Use the same options, or a new st"):
         export(growing, to="csv")
-    with pytest.raises(nr.OptionError, match="the runs before had topic=None, not "):
-        export(growing, topic="orders")
+    with pytest.raises(nr.OptionError, match="the runs before had no topic, and this one has orders, bills\\. "):
+        export(growing, topic=["orders", "bills"])
     with pytest.raises(nr.OptionError, match=r"is the state of the export to .*/out, not to .*/other"):
         nr.open(growing.path).export_new(tmp_path / "other", state)
     with pytest.raises(nr.OptionError, match=r"is not empty, and there is no state .*none\.json\. Messages could come twice"):
@@ -316,6 +316,16 @@ def test_what_does_not_fit_the_state_is_refused(growing: Growing, tmp_path: Path
     state.write_text(good.replace('"version": 1', '"version": 9'))
     with pytest.raises(nr.OptionError, match="a state of version 9; this package reads version 1"):
         export(growing)
+
+
+def test_an_option_that_was_not_given_was_called_none(growing: Growing, tmp_path: Path) -> None:
+    """The error had Python's forms: --topic=None, not ['orders']."""
+    arguments = ["export", growing.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json", "--topic", "orders"]
+    run(*arguments)
+    assert "the runs before had --topic=orders, and this one has none. Use the same options" in run(*arguments[:-2]).err
+    assert "the runs before had --topic=orders, and this one has orders, bills. " in run(*arguments, "--topic", "bills").err
+    assert "the runs before had no --tag, and this one has paid" in run(*arguments, "--tag", "paid").err
+    assert "之前的导出没有 --tag，这次是 paid" in run(*arguments, "--tag", "paid", "--lang", "zh").err
 
 
 def test_the_command_says_what_it_did(growing: Growing, tmp_path: Path) -> None:
