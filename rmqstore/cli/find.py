@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from native_reader import Scan
     from native_reader.plan.plan import Plan
-    from native_reader.storage.store import StoreFiles
 
 HELP = """Find messages. All conditions must be true.
 
@@ -101,9 +100,12 @@ def find(asked: Asked, at: dict[str, Any], first: bool, keys_file: str | None, b
         if count == 0:
             read.code = FOUND
             if bounds := at.get("starting_offsets"):
+                from native_reader.plan.unknown_names import outside_of_queue
+
                 [(topic, wanted)] = bounds.items()
                 [(queue_id, offset)] = wanted.items()
-                _note_bounds(store.stores, topic, queue_id, offset)
+                for each in outside_of_queue(store.stores, topic, queue_id, offset):
+                    note(say("note", what=each))
         logs = {each.uri: each.segments for each in store.stores}
         ends = [(segments, end) for uri, end in plan.ends if (segments := logs.get(uri))]  # those of a tier are no logs
         if count == 0 and {"keys", "msg_id"} & asked.options.keys():
@@ -156,30 +158,6 @@ def _note_result(read: Read, count: int) -> None:
     from native_reader.text import size_of
 
     note(say("messages found", messages=count, size=size_of(read.bytes_read)))
-
-
-def _note_bounds(stores: Iterable[StoreFiles], topic: str, queue_id: int, offset: int) -> None:
-    """Say which queue offsets a queue lists, if this is not one of them."""
-    from native_reader.sentences import say
-    from native_reader.sides.bounds import bounds_of
-    from native_reader.sides.queues import is_name, queue_at
-
-    several = len(stores := tuple(stores)) > 1
-    for store in stores if is_name(topic) else ():
-        try:
-            queues = [queue_at(directory, topic, queue_id, strict=True) for directory in store.queues]
-            held = [queue for queue in queues if queue.files]
-            bounds = bounds_of(held[0], store.first_record) if len(held) == 1 else None  # of copies, either may be the one that counts
-        except OSError:  # the read itself says what it could not read
-            continue
-        if bounds is None or bounds.min_offset <= offset < bounds.max_offset:
-            continue
-        first, following, queue = bounds.min_offset, bounds.max_offset, {"queue": str(queue_id), "topic": repr(topic)}
-        if first < following:
-            said = say("queue lists", **queue, first=first, last=following - 1)
-        else:
-            said = say("queue lists none", **queue, next=following)
-        note(say("note", what=say("at", place=store.uri, what=said) if several else said))
 
 
 def _note_missing(plan: Plan) -> None:
