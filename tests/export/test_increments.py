@@ -209,19 +209,42 @@ def test_a_blank_that_was_not_seen_may_have_been_messages(growing: Growing) -> N
         export(growing)
 
 
+def until_60_bytes_are_left(store: Growing) -> None:
+    """Fewer than the smallest record has, with the blank after it."""
+    store.append(1)
+    size = store._log.placed[-1].size
+    while (left := SEGMENT - store._log.end % SEGMENT) > 2 * size + 60:
+        store.append(1)
+    store._log.append(message(store.count, body=b"x" * (40 + left - size - 60)))
+    store.count += 1
+    store.append(0)
+    assert SEGMENT - store._log.end % SEGMENT == 60
+
+
 def test_what_expired_was_too_short_for_a_message(growing: Growing) -> None:
-    growing.append(1)
-    size = growing._log.placed[-1].size
-    while (left := SEGMENT - growing._log.end % SEGMENT) > 2 * size + 60:
-        growing.append(1)
-    growing._log.append(message(growing.count, body=b"x" * (40 + left - size - 60)))
-    growing.count += 1
-    growing.append(0)
+    until_60_bytes_are_left(growing)
     export(growing)
-    assert SEGMENT - growing._log.end % SEGMENT == 60
     growing._log.seal()
     grown_past_the_first(growing)
     assert export(growing).rows == 30
+
+
+def test_it_expired_while_a_run_was_stopped(growing: Growing) -> None:
+    until_60_bytes_are_left(growing)
+    export(growing)
+    growing._log.seal()
+    stop = growing._log.end
+    growing.append(30)
+    with pytest.MonkeyPatch.context() as stopped:
+        killed_at(6, stopped)
+        with pytest.raises(_Killed):
+            export(growing)
+    assert json.loads((growing.path.parent / "state.json").read_text())["begun"] is not None
+    for segment in growing.segments:
+        if int(segment.name) < stop:
+            segment.unlink()
+    assert export(growing).rows == 30
+    assert numbers(growing) == list(range(growing.count))
 
 
 def test_another_store_is_refused(growing: Growing, tmp_path: Path) -> None:
