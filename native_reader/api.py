@@ -359,7 +359,8 @@ class Store:
         Raises:
             DataLoss: Messages expired or were cut off since the last run, or another store is at the path; `fail_on_data_loss=False`
                 continues with what there is.
-            OptionError: An argument is invalid, or not that of the runs before; or the state was changed.
+            OptionError: An argument is invalid, or not that of the runs before; or the state was changed, or is of a store that is not
+                among those of this run.
             ExportError: A file cannot be written.
             StoreError: As for `Scan.to_batches`.
 

@@ -249,14 +249,18 @@ def text_in(said: Sentence, language: str, spell: Callable[[str], str]) -> str:
 
 
 class Line(str):
-    """A warning as a text, in English; `said`: the same for other languages. `is_loss`: whether it is about a loss."""
+    """A warning as a text, in English; `said`: the same for other languages.
+
+    `is_loss`: whether it is about a loss. `is_unknown`: about a name in the conditions that the stores do not have.
+    """
 
     said: Sentence
     is_loss: bool
+    is_unknown: bool
 
-    def __new__(cls, said: Sentence, *, is_loss: bool = False) -> Self:
+    def __new__(cls, said: Sentence, *, is_loss: bool = False, is_unknown: bool = False) -> Self:
         line = super().__new__(cls, said.text())
-        line.said, line.is_loss = said, is_loss
+        line.said, line.is_loss, line.is_unknown = said, is_loss, is_unknown
         return line
 
 

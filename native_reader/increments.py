@@ -11,18 +11,18 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from native_reader.checks import MOST_JOBS, whole
 from native_reader.conditions import predicate_of
-from native_reader.errors import DataLoss, Line, OptionError, option_name, shown, warn
+from native_reader.errors import DataLoss, Line, OptionError, option_name, warn
 from native_reader.export.account import DAMAGE, SUMMARY
 from native_reader.export.run import WantedExport, export
 from native_reader.export.target import Target, save_text, text_of_file
 from native_reader.options import MessageOptions, refuse_in_streams
 from native_reader.scan.progress import Watch
-from native_reader.sentences import Said, say
+from native_reader.sentences import Said, joined, say, verbatim
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.stream import EARLIEST, BatchLimit, Offset, Stream, start_of
@@ -33,6 +33,10 @@ _RUNS = "_runs"
 _MOVES = "_moves.json"
 _RUN = "_run-"
 _OF_RUN = re.compile("run-([0-9]{6,18})_")
+_MOST_NAMED = 3
+"""Stores that an error lists."""
+_LONGEST_VALUE = 200
+"""Characters of an option's value that an error shows."""
 _RESTORE = Said("restore state")
 _MAY_DIFFER = ("max_read_rate", "fail_on_data_loss", "mode", "body_views")
 
@@ -41,13 +45,18 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the state file says. `options`: those that decide which rows are written, and how. `begun`: where the run ends that began."""
+    """What the state file says.
+
+    `options`: those that decide which rows are written, and how. `begun`: where the run ends that began. `blanks`: by store, the end of a
+    segment of which the last run saw only the closing blank after its last record.
+    """
 
     folder: str
     options: Mapping[str, Any]
     runs: int
     done: Offset
     begun: Offset | None = None
+    blanks: Mapping[str, int] = field(default_factory=dict)
 
     def text(self) -> str:
         """The file."""
@@ -58,6 +67,7 @@ class _State:
             "runs": self.runs,
             "done": to_json(self.done),
             "begun": None if self.begun is None else to_json(self.begun),
+            "blanks": dict(self.blanks),
         }
         return json.dumps(known, ensure_ascii=False, indent=2) + "\n"
 
@@ -73,13 +83,15 @@ def _state_of(path: str, text: str) -> _State:
         raise OptionError(say("state of newer version", path=path, number=number, version=_VERSION))
     try:
         begun = None if known["begun"] is None else from_json(known["begun"])
-        state = _State(known["folder"], known["options"], known["runs"], from_json(known["done"]), begun)
+        state = _State(known["folder"], known["options"], known["runs"], from_json(known["done"]), begun, known.get("blanks", {}))
         if not (
             number == _VERSION
             and isinstance(state.folder, str)
             and isinstance(state.options, dict)
             and type(state.runs) is int
             and state.runs >= 0
+            and isinstance(state.blanks, dict)
+            and all(type(end) is int for end in state.blanks.values())
         ):
             raise ValueError
     except OffsetError as error:
@@ -163,16 +175,17 @@ class _Runs:
             with self._target:
                 state = self._known()
                 if state.begun is None:
-                    following = self._stream.next_offset(state.done, BatchLimit())
-                    if following == state.done:
+                    done = self._stream.past_blanks(state.done, state.blanks)
+                    following = self._stream.next_offset(done, BatchLimit())
+                    if following == done:
                         return None
                     if empty := next((uri for uri, batch in following.items() if _is_emptied(state.done.get(uri), batch)), None):
                         raise DataLoss(say("log emptied", store=empty, offset=state.done[empty].end.offset))
-                    state = replace(state, begun=following, runs=state.runs + 1)
+                    state = replace(state, done=done, begun=following, runs=state.runs + 1)
                     self._save(state)
                 exported = self._written(state, jobs, progress)
                 assert state.begun is not None
-                self._save(replace(state, done=state.begun, begun=None))
+                self._save(replace(state, done=state.begun, begun=None, blanks=self._stream.blanks(state.begun)))
                 self._target.remove_folder(_folder_of(state))
                 return exported
         finally:
@@ -196,13 +209,27 @@ class _Runs:
         for name in options.keys() | state.options.keys():
             before, now = state.options.get(name), options.get(name)
             if before != now:
-                raise OptionError(
-                    say("state of other options", path=self._path, option=option_name(name), before=shown(before), now=shown(now))
-                )
+                raise OptionError(_of_other_options(self._path, name, before, now))
+        self._check_stores(state)
         for name in self._target.other_names():  # of runs that were done before they could be removed
             if name.startswith(_RUN) and (state.begun is None or name != _folder_of(state)):
                 self._target.remove_folder(name)
         return state
+
+    def _check_stores(self, state: _State) -> None:
+        """Refuse a run without a store of the state, and, even if losses are allowed, one without any of them: its messages are others."""
+        known = state.done if state.begun is None else state.begun
+        absent = self._stream.absent(known)
+        is_other, may_lose = len(absent) == len(known), not self._options.values["fail_on_data_loss"]
+        for uri in absent:
+            last = known[uri].end.last
+            if last is not None and (is_other or not may_lose):
+                uris = self._stream.uris
+                named = joined("commas", [verbatim(each) for each in (*uris[:_MOST_NAMED], *["…"][: len(uris) > _MOST_NAMED])])
+                more = Said("nothing" if is_other else "without the store")
+                raise OptionError(
+                    say("state of other store", path=self._path, store=uri, named=named, offset=last.offset, **{"else": more})
+                )
 
     def _pinned(self) -> dict[str, Any]:
         """The options that must stay the same, as JSON has them."""
@@ -245,6 +272,24 @@ class _Runs:
         target.remove_temporary_folder()
 
 
+def _of_other_options(path: str, name: str, before: object, now: object) -> Said:
+    """An option that the runs before had otherwise. None: not given."""
+    option = option_name(name)
+    if before is None:
+        return say("state without option", path=path, option=option, now=_in_words(now))
+    if now is None:
+        return say("state with option", path=path, option=option, before=_in_words(before))
+    return say("state of other options", path=path, option=option, before=_in_words(before), now=_in_words(now))
+
+
+def _in_words(value: object) -> str:
+    """A value of JSON as a user writes it: names with commas, and texts without quotes."""
+    if isinstance(value, list):
+        value = ", ".join(map(_in_words, value))
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]} …"
+
+
 def _numbered(name: str, number: str) -> str:
     """The final name of a file: each run has others."""
     folder, slash, file = name.rpartition("/")
@@ -267,4 +312,4 @@ def _folder_of(state: _State) -> str:
 
 
 def _warn(line: Line) -> None:
-    warn(_log, line.said, is_loss=line.is_loss)
+    warn(_log, line.said, is_loss=line.is_loss, is_unknown=line.is_unknown)

@@ -103,6 +103,18 @@ def is_continued(store: StoreFiles, segment: Segment) -> bool:
         return False
 
 
+def closing_blank(store: StoreFiles, at: Boundary) -> int | None:
+    """The end of the segment, if a blank fills it from that boundary on."""
+    segment = store.segment_at(at.offset)
+    if segment is None or segment.end - at.offset < BLANK_HEAD:
+        return None
+    try:
+        with Window(segment, BLANK_HEAD) as window:
+            return segment.end if is_blank(window, at.offset - segment.base) else None
+    except OSError:  # deleted meanwhile, or unreadable: then it was not seen
+        return None
+
+
 def boundary_after_record(store: StoreFiles, window: Window, position: int, size: int) -> Boundary:
     """The boundary after the record at that position; if the log continues in the next segment, the end of this segment."""
     segment, end = window.segment, position + size

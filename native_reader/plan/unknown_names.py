@@ -13,9 +13,9 @@ from native_reader.errors import OptionError, nearest, option_name, warn
 from native_reader.plan.ways import TRUST
 from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
 from native_reader.sentences import Said, joined, meant, say, verbatim
-from native_reader.sides.bounds import has_queues
+from native_reader.sides.bounds import bounds_of, has_queues
 from native_reader.sides.deleted import DeletedTopics
-from native_reader.sides.queues import numbers_of, topics_in
+from native_reader.sides.queues import is_name, numbers_of, queue_at, topics_in
 from native_reader.storage.store import StoreFiles
 
 _log = logging.getLogger("native_reader")
@@ -70,6 +70,25 @@ def log_doubts(stores: Sequence[StoreFiles], predicate: Predicate, access: str, 
             warn(_log, said, is_unknown=True)
         elif rows and doubt.always and doubt.said is not None:
             warn(_log, doubt.said)
+
+
+def outside_of_queue(stores: Sequence[StoreFiles], topic: str, queue_id: int, offset: int) -> Iterator[Said]:
+    """Which queue offsets a queue lists, by store, where this is not one of them."""
+    for store in stores if is_name(topic) else ():
+        try:
+            queues = [queue_at(directory, topic, queue_id, strict=True) for directory in store.queues]
+            held = [queue for queue in queues if queue.files]
+            bounds = bounds_of(held[0], store.first_record) if len(held) == 1 else None  # of copies, either may be the one that counts
+        except OSError:  # the read itself says what it could not read
+            continue
+        if bounds is None or bounds.min_offset <= offset < bounds.max_offset:
+            continue
+        first, following, of = bounds.min_offset, bounds.max_offset, {"queue": str(queue_id), "topic": repr(topic)}
+        if first < following:
+            said = say("queue lists", **of, first=first, last=following - 1)
+        else:
+            said = say("queue lists none", **of, next=following)
+        yield say("at", place=store.uri, what=said) if len(stores) > 1 else said
 
 
 def check_topics(stores: Sequence[StoreFiles], predicate: Predicate, advice: str) -> None:

@@ -187,6 +187,14 @@ SCREENS = {
         "{messages:,} {messages:message|messages} found; {size} of the log were read",
         "找到 {messages:,} 条消息；读取了 commitlog {size}",
     ),
+    "queue lists": (
+        "queue {queue} of topic {topic} lists queue offsets {first:,} to {last:,}",
+        "topic {topic} 的队列 {queue} 中有位点 {first:,} 至 {last:,}",
+    ),
+    "queue lists none": (
+        "queue {queue} of topic {topic} lists no message of this log; its next queue offset is {next:,}",
+        "topic {topic} 的队列 {queue} 中没有这个 commitlog 的消息，下一个位点是 {next:,}",
+    ),
     "read most": (
         "this read most of the log, because any topic may have the {name}. Add --topic to read less",
         "任何 topic 都可能有这个 {name}，因此读取了大部分 commitlog。加上 --topic 可减少读取量",

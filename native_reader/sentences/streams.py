@@ -4,8 +4,8 @@ from __future__ import annotations
 
 STREAMS = {
     "store gone": (
-        ("{uri}: there is no store at this path any more, and no other store has the record at offset {offset:,}, the last one read"),
-        "{uri}：这个路径已没有 store，也没有其他 store 含有偏移量 {offset:,} 处的记录，即最后读取的一条",
+        "{uri}: this store is not among those found, and none of them has the record at offset {offset:,}, the last one read",
+        "{uri}：找到的 store 中没有这一个，也都没有偏移量 {offset:,} 处的记录，即最后读取的一条",
     ),
     "store moved": (
         "{uri}: the store was moved to {now}, which has the last record read. Reading continues there",
@@ -20,8 +20,8 @@ STREAMS = {
         "{store}：没有文件包含偏移量 {start:,} 至 {stop:,}（{bytes:,} 字节）。{back}。从其后继续读取",
     ),
     "store gone before": (
-        "{uri}: the store was removed before offsets {start:,} to {stop:,} were read",
-        "{uri}：读取偏移量 {start:,} 至 {stop:,} 之前，store 已被移走",
+        "{uri}: this store is not among those found, so offsets {start:,} to {stop:,} were not read",
+        "{uri}：找到的 store 中没有这一个，偏移量 {start:,} 至 {stop:,} 未读取",
     ),
     "expired unread": (
         (
@@ -31,6 +31,16 @@ STREAMS = {
         (
             "{uri}：偏移量 {start:,} 至 {stop:,}（{bytes:,} 字节）读取之前已删除，commitlog 现在从 {stop:,} 开始。broker 会删除最"
             "旧的 commitlog 文件"
+        ),
+    ),
+    "blank expired": (
+        (
+            "{uri}: offsets {start:,} to {stop:,} were deleted. The run before saw only the blank there that closes the segment. "
+            "They had messages only if a broker stopped then, and wrote over the blank when it started again"
+        ),
+        (
+            "{uri}：偏移量 {start:,} 至 {stop:,} 已删除。上次导出时，那里只有 commitlog 文件末尾的填充。只有 broker 在那时停止，重启后"
+            "又从那里写起，其中才有过消息"
         ),
     ),
     "log rewritten": (

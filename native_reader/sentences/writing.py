@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from native_reader.errors import option_name
+
 WRITING = {
     "account damaged": (
         "{path}/{name} is damaged. Export to another folder",
@@ -142,6 +144,20 @@ WRITING = {
         "{path} is the state of the export to {folder}, not to {target}. Name another file",
         "{path} 是导出到 {folder} 的状态文件，不是导出到 {target} 的。请指定另一个文件",
     ),
+    "state of other store": (
+        (
+            "{path} is the state of an export of {store}, which is not among the stores of this run: {named}. None of these has the "
+            "last record that was read from it, at offset {offset:,}. Name {store}, or use a new state and a new folder{else}"
+        ),
+        (
+            "{path} 是导出 {store} 的状态文件，这次的 store 中没有它：{named}。这些 store 都没有从它最后读取的那条记录（偏移量 "
+            "{offset:,}）。请指定 {store}，或换新的状态文件和目录{else}"
+        ),
+    ),
+    "without the store": (
+        f". If it does not exist any more, {option_name('fail_on_data_loss', False)} continues with the other stores",
+        f"。如果它已不存在，{option_name('fail_on_data_loss', False)} 可继续导出其他 store",
+    ),
     "state older": (
         (
             "{path} is an older copy of the state: it knows of {runs:,} {runs:run|runs}, and the folder has run "
@@ -158,8 +174,16 @@ WRITING = {
         "{path} 不为空，而没有状态文件 {state}，消息可能重复。请指定这次导出的状态文件，或换一个新目录或空目录",
     ),
     "state of other options": (
-        "{path}: the runs before had {option}={before}, not {now}. Use the same options, or a new state and a new folder",
-        "{path}：之前的导出使用 {option}={before}，不是 {now}。请使用相同的选项，或换新的状态文件和目录",
+        "{path}: the runs before had {option}={before}, and this one has {now}. Use the same options, or a new state and a new folder",
+        "{path}：之前的导出使用 {option}={before}，这次是 {now}。请使用相同的选项，或换新的状态文件和目录",
+    ),
+    "state without option": (
+        "{path}: the runs before had no {option}, and this one has {now}. Use the same options, or a new state and a new folder",
+        "{path}：之前的导出没有 {option}，这次是 {now}。请使用相同的选项，或换新的状态文件和目录",
+    ),
+    "state with option": (
+        "{path}: the runs before had {option}={before}, and this one has none. Use the same options, or a new state and a new folder",
+        "{path}：之前的导出使用 {option}={before}，这次没有。请使用相同的选项，或换新的状态文件和目录",
     ),
     "folder not empty": (
         "{path} is not empty: it contains {name}. Choose a new or empty folder",

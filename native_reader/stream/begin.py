@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from native_reader.layout.record import BLANK_HEAD, SMALLEST_RECORD
 from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, still_holds
 from native_reader.plan.times import times_of
 from native_reader.predicate.outcomes import may_be_true
@@ -83,10 +84,16 @@ def resume(store: StoreFiles, at: Boundary, end: Boundary, limits: Limits) -> tu
     if at.last is None:  # nothing was read yet, so deleted segments are not a loss
         return Boundary(first), None
     if at.offset < first:
-        return Boundary(first), expired(store, at.offset, first)
+        return Boundary(first), None if is_only_blank(store, at.offset) else expired(store, at.offset, first)
     segment = store.segment_at(at.offset - 1)
     begin = end if segment is None or at.offset >= end.offset else boundary_after(store, Boundary(segment.base), at.offset, limits)
     return begin, say("log rewritten until", what=rewritten(store, at), offset=begin.offset)
+
+
+def is_only_blank(store: StoreFiles, start: int) -> bool:
+    """Whether what expired after that boundary was too short for a record: a broker leaves room for a blank after each record."""
+    first = store.segments[0].base if store.segments else 0
+    return store.min_offset == first and 0 < first - start < SMALLEST_RECORD + BLANK_HEAD
 
 
 def expired(store: StoreFiles, start: int, stop: int) -> Said:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from native_reader.log.boundary import (
     Limits,
     boundary_after,
     boundary_before,
+    closing_blank,
     readable_until,
     still_holds,
 )
@@ -26,7 +27,7 @@ from native_reader.plan.unknown_names import doubts_of
 from native_reader.predicate.tree import Predicate
 from native_reader.sentences import Said, say
 from native_reader.storage.store import StoreFiles
-from native_reader.stream.begin import Start, can_resume, expired, resume, rewritten
+from native_reader.stream.begin import Start, can_resume, expired, is_only_blank, resume, rewritten
 from native_reader.stream.offset import Batch, Offset
 from native_reader.stream.portion import BatchLimit, Unread, portion
 from native_reader.tuning import TUNING
@@ -81,6 +82,38 @@ class Stream:
         """The plan of the batch that ends at this offset, which holds its start too."""
         batches = {uri: batch for uri, batch in offset.items() if batch.start < batch.end.offset}
         return self._retry_once(lambda: self._plan(batches))
+
+    def blanks(self, offset: Offset) -> dict[str, int]:
+        """By store: the end of the segment in which the batch ends, if only the blank that closes the segment follows there now."""
+        ends = {uri: closing_blank(self._logs.stores[uri], batch.end) for uri, batch in offset.items() if uri in self._logs.stores}
+        return {uri: end for uri, end in ends.items() if end is not None}
+
+    def past_blanks(self, offset: Offset, blanks: Mapping[str, int]) -> Offset:
+        """The offset, after those of its blanks that have expired. `blanks`: as they were seen when the batch ended.
+
+        A broker (all versions) that recovers and finds no segment after a blank writes over it, so this is announced.
+        """
+        moved = dict(offset)
+        for uri, stop in blanks.items():
+            batch, store = offset.get(uri), self._logs.stores.get(uri)
+            if batch is None or store is None or not batch.end.offset < stop <= store.min_offset:
+                continue
+            moved[uri] = batch._replace(end=batch.end._replace(offset=stop))
+            if not is_only_blank(store, batch.end.offset):
+                self._announce_once(say("blank expired", uri=uri, start=batch.end.offset, stop=stop))
+        return moved
+
+    @property
+    def uris(self) -> list[str]:
+        """The stores that were found."""
+        self._retry_once(self._current_ends)
+        return list(self._logs.stores)
+
+    def absent(self, offset: Offset) -> list[str]:
+        """The stores of an offset that are not among those found, not even at another path."""
+        found = set(self.uris)
+        others = {uri: store for uri, store in self._logs.stores.items() if uri not in offset}
+        return [uri for uri, batch in offset.items() if uri not in found and _holder(others, batch.end) is None]
 
     @property
     def seen_ends(self) -> Boundaries | None:
@@ -207,7 +240,7 @@ class Stream:
 
     def _range(self, store: StoreFiles, batch: Batch) -> tuple[int, int]:
         first, end = store.min_offset, batch.end
-        if batch.start < first:
+        if batch.start < first and not is_only_blank(store, batch.start):
             self._report_loss(expired(store, batch.start, min(first, end.offset)))
         start = max(batch.start, first)
         if end.last is None or end.last.offset < first:
@@ -244,8 +277,8 @@ class Stream:
             raise DataLoss(say("stream lost", text=loss, start_over=self._start_over))
         self._announce_once(say("data loss", what=loss), is_loss=True)
 
-    def _announce_once(self, said: Said, *, is_loss: bool = False) -> None:
-        line = Line(said, is_loss=is_loss)
+    def _announce_once(self, said: Said, *, is_loss: bool = False, is_unknown: bool = False) -> None:
+        line = Line(said, is_loss=is_loss, is_unknown=is_unknown)
         if line not in self._announced:
             self._announced.add(line)
             self._announce(line)
@@ -257,7 +290,7 @@ class Stream:
         self._has_batches = True
         for doubt in doubts_of(tuple(self._logs.stores.values()), self._predicate):
             if doubt.said is not None:
-                self._announce_once(doubt.said)
+                self._announce_once(doubt.said, is_unknown=True)
         if self._initial is None and self._start.position is not None:
             self._announce_once(say("query continues", option=option_name("starting_offsets"), position=str(self._start.position)))
 

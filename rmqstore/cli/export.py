@@ -111,12 +111,12 @@ def _export_new(asked: Asked, output: str, state: str, files: dict[str, Any]) ->
         click.echo(as_json({"rows": 0, "files": []} if run is None else asdict(run)))
     if run is None:
         note(Said("no new messages"))
-        return FOUND if warned.has_loss else CLEAN
+        return FOUND if warned.has_loss or warned.has_unknown else CLEAN
     note(say("export run", run=run.number, messages=run.rows, files=len(run.files), size=size_of(run.bytes), folder=run.path))
     if run.damaged:
         where = f"{run.path}/_runs/run-{run.number:06}_damage.jsonl"
         note(say("warning", what=say("run not read", ranges=run.damaged, file=where)))
-    return FOUND if run.damaged or warned.has_loss else CLEAN
+    return FOUND if run.damaged or warned.has_loss or (warned.has_unknown and not run.rows) else CLEAN
 
 
 def _for_resend(asked: Asked, files: dict[str, Any]) -> tuple[Asked, dict[str, Any]]:

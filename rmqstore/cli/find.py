@@ -99,6 +99,13 @@ def find(asked: Asked, at: dict[str, Any], first: bool, keys_file: str | None, b
             _note_result(read, count)
         if count == 0:
             read.code = FOUND
+            if bounds := at.get("starting_offsets"):
+                from native_reader.plan.unknown_names import outside_of_queue
+
+                [(topic, wanted)] = bounds.items()
+                [(queue_id, offset)] = wanted.items()
+                for each in outside_of_queue(store.stores, topic, queue_id, offset):
+                    note(say("note", what=each))
         logs = {each.uri: each.segments for each in store.stores}
         ends = [(segments, end) for uri, end in plan.ends if (segments := logs.get(uri))]  # those of a tier are no logs
         if count == 0 and {"keys", "msg_id"} & asked.options.keys():

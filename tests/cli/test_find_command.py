@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,26 @@ def test_a_key_that_is_not_found(store: Path) -> None:
     assert "comma" not in run("find", store, "--key", "K20", "--key", "K21").err
     for found in (["--key", "k20"], ["--where", "queue_id = 9"]):
         assert "note: the log" not in run("find", store, *found).err
+
+
+def test_an_offset_that_the_queue_does_not_have_was_only_not_found(store: Path, tmp_path: Path) -> None:
+    ended = run("find", store, "--offset", "T0/0/99999")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.splitlines()[-1] == "note: queue 0 of topic 'T0' lists queue offsets 0 to 19"
+    assert (
+        run("find", store, "--offset", "T0/0/99999", "--lang", "zh").err.splitlines()[-1].endswith("topic 'T0' 的队列 0 中有位点 0 至 19")
+    )
+    assert "lists" not in run("find", store, "--offset", "T0/0/19").err
+    assert "lists" not in run("find", store, "--offset", "T0/0/20", "--offset", "99999999").err
+    assert "lists" not in run("find", store, "--offset", "T0/7/5").err
+    copy = shutil.copytree(store, tmp_path / "copy")
+    *_, one, other = run("find", store, copy, "--offset", "T0/0/20").err.splitlines()
+    assert one == f"note: {store}: queue 0 of topic 'T0' lists queue offsets 0 to 19"
+    assert other == f"note: {copy}: queue 0 of topic 'T0' lists queue offsets 0 to 19"
+    for segment in (store / "commitlog").iterdir():
+        segment.rename(segment.with_name(f"{int(segment.name) + (1 << 30):020d}"))
+    ended = run("find", store, "--offset", "T0/0/3")
+    assert ended.err.splitlines()[-1] == "note: queue 0 of topic 'T0' lists no message of this log; its next queue offset is 20"
 
 
 def test_older_messages_have_expired_only_if_the_log_begins_later(store: Path, tmp_path: Path) -> None:

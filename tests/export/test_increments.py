@@ -166,19 +166,133 @@ def test_messages_that_expired_between_two_runs_are_an_error(growing: Growing) -
     assert not first.exists()
 
 
+def until_a_blank(store: Growing) -> int:
+    """Grow until the last segment is closed, while the next one has no message yet. Returns where its blank begins."""
+    while SEGMENT - store._log.end % SEGMENT > 400:
+        store.append(1)
+    begin = store._log.end
+    store._log.seal()
+    store.append(0)
+    return begin
+
+
+def grown_past_the_first(store: Growing) -> None:
+    """The log goes on, and all segments before expire."""
+    stop = store._log.end
+    store.append(30)
+    for segment in store.segments:
+        if int(segment.name) < stop:
+            segment.unlink()
+
+
+def test_the_blank_at_the_end_of_a_segment_was_called_lost(growing: Growing, tmp_path: Path) -> None:
+    begin = until_a_blank(growing)
+    stop = growing._log.end
+    arguments = ["export", growing.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json", "--json"]
+    assert run(*arguments).rows[0]["rows"] == growing.count
+    assert json.loads((tmp_path / "state.json").read_text())["blanks"] == {growing.path.as_uri(): stop}
+    grown_past_the_first(growing)
+    ended = run(*arguments)
+    assert (ended.code, ended.rows[0]["rows"]) == (0, 30), ended.err
+    assert f"offsets {begin:,} to {stop:,} were deleted. The run before saw only the blank there" in ended.err
+    assert numbers(growing) == list(range(growing.count))
+
+
+def test_a_blank_that_was_not_seen_may_have_been_messages(growing: Growing) -> None:
+    while SEGMENT - growing._log.end % SEGMENT > 400:
+        growing.append(1)
+    export(growing)
+    assert json.loads((growing.path.parent / "state.json").read_text())["blanks"] == {}
+    growing._log.seal()
+    grown_past_the_first(growing)
+    with pytest.raises(nr.DataLoss, match="were deleted before they were read"):
+        export(growing)
+
+
+def until_60_bytes_are_left(store: Growing) -> None:
+    """Fewer than the smallest record has, with the blank after it."""
+    store.append(1)
+    size = store._log.placed[-1].size
+    while (left := SEGMENT - store._log.end % SEGMENT) > 2 * size + 60:
+        store.append(1)
+    store._log.append(message(store.count, body=b"x" * (40 + left - size - 60)))
+    store.count += 1
+    store.append(0)
+    assert SEGMENT - store._log.end % SEGMENT == 60
+
+
+def test_what_expired_was_too_short_for_a_message(growing: Growing) -> None:
+    until_60_bytes_are_left(growing)
+    export(growing)
+    growing._log.seal()
+    grown_past_the_first(growing)
+    assert export(growing).rows == 30
+
+
+def test_it_expired_while_a_run_was_stopped(growing: Growing) -> None:
+    until_60_bytes_are_left(growing)
+    export(growing)
+    growing._log.seal()
+    stop = growing._log.end
+    growing.append(30)
+    with pytest.MonkeyPatch.context() as stopped:
+        killed_at(6, stopped)
+        with pytest.raises(_Killed):
+            export(growing)
+    assert json.loads((growing.path.parent / "state.json").read_text())["begun"] is not None
+    for segment in growing.segments:
+        if int(segment.name) < stop:
+            segment.unlink()
+    assert export(growing).rows == 30
+    assert numbers(growing) == list(range(growing.count))
+
+
 def test_another_store_is_refused(growing: Growing, tmp_path: Path) -> None:
     export(growing)
     other = Growing(tmp_path / "other" / "store")
     other._log.append(message(7, body=b"of another store" * 9))
     other.append(60)
-    with pytest.raises(nr.DataLoss, match="no other store has the record at offset"):
-        nr.open(other.path).export_new(tmp_path / "out", tmp_path / "state.json")
+    for options in ({}, {"fail_on_data_loss": False}):
+        with pytest.raises(nr.OptionError, match="None of these has the last record that was read from it, at offset"):
+            nr.open(other.path).export_new(tmp_path / "out", tmp_path / "state.json", **options)
     for segment in growing.segments:
         segment.unlink()
     for segment in other.segments:
         (growing.path / "commitlog" / segment.name).write_bytes(segment.read_bytes())
     with pytest.raises(nr.DataLoss, match="or another store is now at this path"):
         export(growing)
+
+
+def test_a_store_that_was_not_named_was_called_gone(growing: Growing, tmp_path: Path) -> None:
+    """It was not looked at. The advice to allow losses would have put the messages of another store into the folder."""
+    export(growing, verify_crc=True)
+    other = Growing(tmp_path / "other" / "store")
+    other._log.append(message(7, body=b"of another store" * 9))
+    other.append(60)
+    arguments = ["export", other.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json"]
+    ended = run(*arguments)
+    assert ended.code == 2
+    assert f"is the state of an export of {growing.path}, which is not among the stores of this run: {other.path}. " in (ended.err)
+    assert f"Name {growing.path}, or use a new state and a new folder\n" in ended.err
+    assert "fail_on_data_loss" not in ended.err
+    assert run(*arguments, "--option", "fail_on_data_loss=false").code == 2
+    assert "这次的 store 中没有它" in run(*arguments, "--lang", "zh").err
+    assert numbers(growing) == list(range(50))
+
+
+def test_two_stores_and_then_one_of_them(growing: Growing, tmp_path: Path) -> None:
+    other = Growing(tmp_path / "other" / "store")
+    other.append(7)
+    nr.open([growing.path, other.path]).export_new(tmp_path / "out", tmp_path / "state.json", verify_crc=True)
+    other.append(1)
+    arguments = ["export", other.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json"]
+    ended = run(*arguments)
+    assert ended.code == 2
+    assert f"is the state of an export of {growing.path}, which is not among the stores of this run" in ended.err
+    assert "If it does not exist any more, --option fail_on_data_loss=false continues with the other stores" in ended.err
+    ended = run(*arguments, "--option", "fail_on_data_loss=false", "--json")
+    assert ended.rows[0]["rows"] == 1
+    assert "this store is not among those found, and none of them has the record at offset" in ended.err
 
 
 def test_a_store_that_was_moved_goes_on(growing: Growing, tmp_path: Path) -> None:
@@ -202,10 +316,10 @@ def change(path: Path, **members: object) -> None:
 def test_what_does_not_fit_the_state_is_refused(growing: Growing, tmp_path: Path) -> None:
     export(growing)
     state = tmp_path / "state.json"
-    with pytest.raises(nr.OptionError, match=r"the runs before had to='parquet', not 'csv'\. Use the same options, or a new state"):
+    with pytest.raises(nr.OptionError, match=r"the runs before had to=parquet, and this one has csv\. Use the same options, or a new st"):
         export(growing, to="csv")
-    with pytest.raises(nr.OptionError, match="the runs before had topic=None, not "):
-        export(growing, topic="orders")
+    with pytest.raises(nr.OptionError, match="the runs before had no topic, and this one has orders, bills\\. "):
+        export(growing, topic=["orders", "bills"])
     with pytest.raises(nr.OptionError, match=r"is the state of the export to .*/out, not to .*/other"):
         nr.open(growing.path).export_new(tmp_path / "other", state)
     with pytest.raises(nr.OptionError, match=r"is not empty, and there is no state .*none\.json\. Messages could come twice"):
@@ -227,6 +341,16 @@ def test_what_does_not_fit_the_state_is_refused(growing: Growing, tmp_path: Path
         export(growing)
 
 
+def test_an_option_that_was_not_given_was_called_none(growing: Growing, tmp_path: Path) -> None:
+    """The error had Python's forms: --topic=None, not ['orders']."""
+    arguments = ["export", growing.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json", "--topic", "orders"]
+    run(*arguments)
+    assert "the runs before had --topic=orders, and this one has none. Use the same options" in run(*arguments[:-2]).err
+    assert "the runs before had --topic=orders, and this one has orders, bills. " in run(*arguments, "--topic", "bills").err
+    assert "the runs before had no --tag, and this one has paid" in run(*arguments, "--tag", "paid").err
+    assert "之前的导出没有 --tag，这次是 paid" in run(*arguments, "--tag", "paid", "--lang", "zh").err
+
+
 def test_the_command_says_what_it_did(growing: Growing, tmp_path: Path) -> None:
     arguments = ["export", growing.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json"]
     ended = run(*arguments)
@@ -243,6 +367,18 @@ def test_the_command_says_what_it_did(growing: Growing, tmp_path: Path) -> None:
     assert ended.code == 1
     assert "warning: data loss: " in ended.err
     assert "run 2: " in ended.err
+
+
+def test_a_misspelt_topic_was_clean_in_each_run(growing: Growing, tmp_path: Path) -> None:
+    """A cron job did not notice."""
+    (growing.path / "consumequeue" / "orders" / "0").mkdir(parents=True)
+    arguments = ["export", growing.path, "-o", tmp_path / "out", "--state", tmp_path / "state.json", "--topic", "oders"]
+    for _ in range(2):
+        ended = run(*arguments)
+        assert ended.code == 1
+        assert "topic 'oders' is not in the consume queues or the configuration" in ended.err
+    (growing.path / "consumequeue" / "oders" / "0").mkdir(parents=True)
+    assert run(*arguments).code == 0
 
 
 def test_damage_is_listed_for_its_run(growing: Growing, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_store_that_is_gone(disk: Disk) -> None:
     stores[0].remove()
     last = stores[0].placed[-1].offset
     assert refusing(query) == (
-        f"{disk.url}/parent/0: there is no store at this path any more, and no other store has the record at offset {last:,}, the last one "
+        f"{disk.url}/parent/0: this store is not among those found, and none of them has the record at offset {last:,}, the last one "
         f"read. {WAYS_OUT}"
     )
     query.start(failOnDataLoss="false")
