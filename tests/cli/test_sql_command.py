@@ -64,6 +64,18 @@ def test_wrong_arguments(store: Path, arguments: list[str], code: int, text: str
     assert text in ended.err
 
 
+@pytest.mark.parametrize("expression", ["max(store_timestamp) - min(store_timestamp)", "union_value(a := count(*))"])
+def test_a_column_that_parquet_does_not_have_was_a_traceback(store: Path, tmp_path: Path, expression: str) -> None:
+    query = f"SELECT topic, {expression} AS span FROM messages GROUP BY topic"
+    ended = run("sql", store, query, "-o", tmp_path / "span.parquet")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert f"{tmp_path / 'span.parquet'}: the column 'span' has the type " in ended.err
+    assert ended.err.endswith("which this format does not have. CAST it to VARCHAR, or write .arrow or .csv\n")
+    for name in ("span.arrow", "span.csv", "span.json"):
+        assert run("sql", store, query, "-o", tmp_path / name).code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["span.arrow", "span.csv", "span.json", "store"]
+
+
 def test_a_file_inside_the_store_is_refused(store: Path) -> None:
     ended = run("sql", store, "SELECT 1", "-o", store / "rows.csv")
     assert ended.code == 2
