@@ -151,14 +151,28 @@ class Query:
         table = self._open(name, columns)
         known, is_head = self._statement.condition(name, table._kinds()), self._statement.stops_early
         is_only = sum(map(self._statement.count_of, self._statement.names(self._tables))) == 1
-        watch = self._watch if is_only else self._look
+        progress = self._progress if is_only and callable(self._progress) else None
 
         def read(columns: tuple[str, ...], condition: Predicate, stops_early: bool) -> Iterator[pa.RecordBatch]:
+            is_closing = False
+
+            def watch(state: Progress) -> None:
+                # A read that is closed reports once more. An error there would reach nobody: Python prints it with a traceback.
+                if not is_closing:
+                    self._check()
+                    if progress is not None:
+                        progress(state)
+
             try:
                 one = table._narrowed(columns, all_of((known, condition)), stops_early or is_head)
-                for batch in one._noted(self.runs.append, stops_early or is_head, self._jobs, watch):
-                    self._check()
-                    yield batch.select(list(columns))
+                batches = one._noted(self.runs.append, stops_early or is_head, self._jobs, watch)
+                try:
+                    for batch in batches:
+                        self._check()
+                        yield batch.select(list(columns))
+                finally:
+                    is_closing = True
+                    del batches
             except Exception as error:
                 self._failed = error
                 raise
@@ -169,14 +183,6 @@ class Query:
         """End the read that nobody waits for."""
         if self._is_stopped:
             raise _Stopped
-
-    def _look(self, progress: Progress) -> None:
-        self._check()
-
-    def _watch(self, progress: Progress) -> None:
-        self._check()
-        if callable(self._progress):
-            self._progress(progress)
 
     def _said(self, error: BaseException) -> BaseException:
         """What went wrong, in few words. An error of the read itself reaches us through DuckDB, as a long text."""

@@ -298,8 +298,9 @@ CONDITIONS = {
         "sql 不正确：{why}",
     ),
     "sql no duckdb": (
-        "an SQL query needs the package duckdb, 1.4 or newer: pip install 'rmqstore-spark[sql]' ({error})",
-        "SQL 查询需要 duckdb 1.4 及以上：pip install 'rmqstore-spark[sql]'（{error}）",
+        "an SQL query needs the package duckdb, 1.4 or newer: pip install 'rmqstore-spark[sql]'. "
+        "The program file and the container image do not have it ({error})",
+        "SQL 查询需要 duckdb 1.4 及以上：pip install 'rmqstore-spark[sql]'。程序文件和容器镜像中没有它（{error}）",
     ),
     "sql no zone": (
         "{option}={name} is no zone that DuckDB has. Name one of a place, as Asia/Kolkata, or whole hours",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import native_reader as nr
 from native_reader.columns.schema import COLUMNS
 from native_reader.conditions import type_name
 from native_reader.frames.statement import Statement
+from native_reader.scan.progress import Watch
 from native_reader.testing.memory import MemoryFile, MemoryStorage
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
@@ -264,3 +266,17 @@ def test_an_error_showed_a_body(store: nr.Store, expression: str) -> None:
 
 def test_two_columns_had_one_name(store: nr.Store) -> None:
     assert store.sql('SELECT 1 a, 2 "a_2", 3 a').to_table().to_pylist() == [{"a": 1, "a_2": 2, "a_3": 3}]
+
+
+@pytest.mark.parametrize("progress", [False, lambda _: None])
+@pytest.mark.parametrize("more", ["", ", messages AS other"])
+def test_a_query_that_ended_early_left_a_traceback(store: nr.Store, monkeypatch: pytest.MonkeyPatch, progress: Watch, more: str) -> None:
+    """The read was closed, reported its progress once more, and that raised an error which Python could only print."""
+    dropped: list[object] = []
+    monkeypatch.setattr("native_reader.scan.progress._EVERY", 0)
+    monkeypatch.setattr(sys, "unraisablehook", lambda each: dropped.append(each.exc_value))
+    with store.sql(f"SELECT messages.topic FROM messages{more}", progress=progress).batches() as (_, batches):
+        next(batches)
+    del batches
+    gc.collect()
+    assert dropped == []
