@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from rmqstore.cli import signals_held
 from rmqstore.cli.asked import AS_JSON, PLACES, READING, STRICT, SUMMARY, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.reading import note_gap, note_skipped
@@ -61,6 +64,8 @@ def sql(asked: Asked, query: str | None, output: Path | None) -> int:
         options = asked.of_messages()
         zone = options.pop("time_zone", None)
         query_of = store.sql(query, time_zone=zone, plain=is_plain, jobs=asked.jobs, progress=bar(), **options)
+        with signals_held(), suppress(ImportError):  # duckdb 2.0.1 aborts if interrupted there; the engine says if there is none
+            import_module("duckdb")
         if output is not None:
             with query_of.batches() as (schema, batches):
                 count = write_rows(output, schema, batches, store)
