@@ -46,6 +46,19 @@ def signals_held() -> Iterator[None]:
             signal.raise_signal(taken[0])
 
 
+@contextmanager
+def deleting_first() -> Iterator[None]:
+    """Inside, a reader of the output that ends early raises an error, so that temporary files are deleted. Then it ends this process."""
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        yield
+    except BrokenPipeError:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGPIPE)
+    finally:
+        signal.signal(signal.SIGPIPE, before)
+
+
 def _send_again(dropped: sys.UnraisableHookArgs) -> None:
     """Send a signal again, a moment later. Python drops what it raises while an object is deleted, so that Ctrl-C would do nothing."""
     number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(dropped.exc_type)

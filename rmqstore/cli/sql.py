@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmqstore.cli import signals_held
+from rmqstore.cli import deleting_first, signals_held
 from rmqstore.cli.asked import AS_JSON, PLACES, READING, STRICT, SUMMARY, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.reading import note_gap, note_skipped
@@ -59,7 +59,7 @@ def sql(asked: Asked, query: str | None, output: Path | None) -> int:
     from native_reader.sentences import Said, say
 
     is_plain = output is None or is_text(output)
-    with warnings() as warned:
+    with deleting_first(), warnings() as warned:
         store = asked.open()
         options = asked.of_messages()
         zone = options.pop("time_zone", None)

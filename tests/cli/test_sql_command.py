@@ -114,3 +114,18 @@ def test_it_can_be_interrupted(store: Path, query: str) -> None:
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=60)
     assert (process.returncode, out, said.strip()) == (130, "", "interrupted")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_reader_that_ended_early_left_a_folder(store: Path, tmp_path: Path, form: list[str]) -> None:
+    """The folder for what does not fit into DuckDB's memory."""
+    command = [*COMMAND, "sql", str(store), "SELECT a.topic FROM messages AS a, range(100000)", *form]
+    (tmp_path / "temporary").mkdir()
+    with Popen(command, stdout=PIPE, stderr=PIPE, text=True, env=ENVIRONMENT | {"TMPDIR": str(tmp_path / "temporary")}) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == -signal.SIGPIPE
+    assert list((tmp_path / "temporary").iterdir()) == []
