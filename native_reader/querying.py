@@ -34,10 +34,12 @@ _TABLE = re.compile(r"Table with name (.+?) does not exist")
 _COLUMN = re.compile(r'column "([^"]+)" not found|does not have a column named "([^"]+)"')
 _OF_TEXT = ("Parser", "Syntax", "Binder", "Catalog", "Permission")
 """Kinds of errors that say something of the statement. Others may have a value of a row, which is not shown."""
-_AS_THEY_ARE = re.compile(
-    r"(U?(TINY|SMALL|BIG)INT|U?INTEGER|BOOLEAN|VARCHAR|BLOB|FLOAT|DOUBLE|TIMESTAMP WITH TIME ZONE|MAP\(VARCHAR, VARCHAR\))(\[\])?"
-)
-"""Types of columns that text formats have."""
+_AS_THEY_ARE = {
+    *("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint"),
+    *("boolean", "varchar", "blob", "float", "double", "timestamp with time zone"),
+}
+"""Types that text formats have, as DuckDB names their ids."""
+_AS_OTHERS = {"decimal": "DOUBLE", "hugeint": "BIGINT", "uhugeint": "BIGINT"}
 
 
 class _Stopped(Exception):
@@ -125,7 +127,7 @@ class Query:
             if kinds != [duckdb.StatementType.SELECT]:
                 raise OptionError(Said("sql only" if len(kinds) < 2 else "sql several"))
             found = connection.sql(self._text)
-            found = found.project(_projected(found.columns, map(str, found.types), self._is_plain))
+            found = found.project(_projected(found.columns, found.types, self._is_plain))
             return (found.to_arrow_reader if hasattr(found, "to_arrow_reader") else found.fetch_arrow_reader)(_ROWS)
         except duckdb.Error as error:
             raise self._said(error) from None
@@ -216,23 +218,37 @@ def _connected(folder: str) -> Any:
     return duckdb.connect(":memory:", config=settings)
 
 
-def _projected(names: Iterable[str], types: Iterable[str], is_plain: bool) -> str:
+def _projected(names: Iterable[str], types: Iterable[Any], is_plain: bool) -> str:
     """The columns, each with a name of its own. A sum of integers has 128 bits in DuckDB, which other tools read as a decimal."""
     names = list(names)
     taken, parts = set[str](), []
-    for number, (name, kind) in enumerate(zip(names, types, strict=True), 1):
-        wanted = "BIGINT" if kind in ("HUGEINT", "UHUGEINT") else kind
-        if is_plain and kind.startswith("DECIMAL"):
-            wanted = "DOUBLE"
-        elif is_plain and wanted == kind and not _AS_THEY_ARE.fullmatch(kind):
-            wanted = "VARCHAR"
+    for number, (name, type_) in enumerate(zip(names, types, strict=True), 1):
+        kind = str(type_)
+        wanted = _plain_type(type_) if is_plain else "BIGINT" if kind in ("HUGEINT", "UHUGEINT") else kind
         own, count = name, 2
         while own in taken or (own != name and own in names):
             own, count = f"{name}_{count}", count + 1
         taken.add(own)
-        own = own.replace('"', '""')
-        parts.append((f"#{number}" if wanted == kind else f"CAST(#{number} AS {wanted})") + f' AS "{own}"')
+        parts.append((f"#{number}" if wanted == kind else f"CAST(#{number} AS {wanted})") + f" AS {_quoted(own)}")
     return ", ".join(parts)
+
+
+def _plain_type(kind: Any) -> str:
+    """The type of DuckDB in which text formats get a value of this one: JSON has lists and objects, and no dates or decimals."""
+    match kind.id:
+        case "list" | "array":
+            return f"{_plain_type(dict(kind.children)['child'])}[]"
+        case "map":
+            return f"MAP(VARCHAR, {_plain_type(dict(kind.children)['value'])})"
+        case "struct" if all(name for name, _ in kind.children):
+            return f"STRUCT({', '.join(f'{_quoted(name)} {_plain_type(each)}' for name, each in kind.children)})"
+        case known if known in _AS_THEY_ARE and str(kind) != "JSON":
+            return str(kind)
+    return _AS_OTHERS.get(kind.id, "VARCHAR")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _zone_of(name: str) -> str:

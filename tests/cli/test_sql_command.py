@@ -76,6 +76,39 @@ def test_a_column_that_parquet_does_not_have_was_a_traceback(store: Path, tmp_pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["span.arrow", "span.csv", "span.json", "store"]
 
 
+NESTED = """
+    SELECT {'a': 1, 'b b"': 'x', 'none': NULL, 'day': DATE '2026-01-31'} AS struct, MAP {1: [1.5]} AS map, [[1, 2], [3]] AS lists,
+    [{'at': TIMESTAMPTZ '2026-01-31 12:00:00Z', 'map': MAP {'k': 'x'::BLOB}}] AS structs, [1, NULL]::INT[2] AS pair,
+    'nan'::DOUBLE AS nan, ['-inf'::FLOAT, 0.5] AS floats, row(1, 'x') AS unnamed, NULL::STRUCT(a INT) AS nothing
+"""
+
+
+def test_what_is_nested_was_text_that_is_not_json(store: Path, tmp_path: Path) -> None:
+    """And an infinite number was one that JSON does not have."""
+    expected = {
+        "struct": {"a": 1, 'b b"': "x", "none": None, "day": "2026-01-31"},
+        "map": {"1": [1.5]},
+        "lists": [[1, 2], [3]],
+        "pair": [1, None],
+        "nan": None,
+        "floats": [None, 0.5],
+        "unnamed": "(1, x)",
+        "nothing": None,
+    }
+    (printed,) = run("sql", store, NESTED, "--json").rows
+    assert printed.pop("structs") == [{"at": "2026-01-31T12:00:00.000Z", "map": {"k": "x"}}]
+    assert printed == expected
+    assert run("sql", store, NESTED, "-o", tmp_path / "rows.json").code == 0
+    written = json.loads((tmp_path / "rows.json").read_text(), parse_constant=pytest.fail)
+    assert written.pop("structs") == [{"at": "2026-01-31T12:00:00.000000Z", "map": {"k": "eA=="}}]
+    assert written == expected
+    assert run("sql", store, NESTED, "-o", tmp_path / "rows.csv").code == 0
+    in_csv = csv.read_csv(tmp_path / "rows.csv").to_pylist()[0]
+    assert (json.loads(in_csv["lists"]), json.loads(in_csv["map"]), in_csv["floats"]) == ([[1, 2], [3]], {"1": [1.5]}, "[null,0.5]")
+    cells = dict(zip(*run("sql", store, NESTED).cells, strict=True))
+    assert (cells["lists"], cells["map"], cells["pair"]) == ("[[1, 2], [3]]", '{"1": [1.5]}', "1 ")
+
+
 def test_a_file_inside_the_store_is_refused(store: Path) -> None:
     ended = run("sql", store, "SELECT 1", "-o", store / "rows.csv")
     assert ended.code == 2
