@@ -34,6 +34,8 @@ _TABLE = re.compile(r"Table with name (.+?) does not exist")
 _COLUMN = re.compile(r'column "([^"]+)" not found|does not have a column named "([^"]+)"')
 _OF_TEXT = ("Parser", "Syntax", "Binder", "Catalog", "Permission")
 """Kinds of errors that say something of the statement. Others may have a value of a row, which is not shown."""
+_NEXT = {"Conversion": "sql try cast", "Invalid Input": "sql try each", "Out of Range": "sql try each"}
+"""What to do after an error of that kind."""
 _AS_THEY_ARE = {
     *("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint"),
     *("boolean", "varchar", "blob", "float", "double", "timestamp with time zone"),
@@ -192,7 +194,7 @@ class Query:
             return self._failed
         kind, _, text = str(error).partition("\n")[0].partition(" Error: ")
         if not kind.endswith(_OF_TEXT):
-            return OptionError(say("sql hidden", name=kind))
+            return OptionError(say("sql hidden", name=kind, next=Said(_NEXT.get(kind, "nothing"))))
         if found := _TABLE.search(text):
             known = ", ".join(self._tables)
             return OptionError(say("sql no table", name=repr(found[1]), near=meant(found[1], self._tables), known=known))

@@ -282,8 +282,16 @@ CONDITIONS = {
         "sql：请只写一个查询",
     ),
     "sql hidden": (
-        "sql: {name} Error; its words may have values of rows, and are not shown",
-        "sql：{name} Error。错误信息中可能有行的值，因此不显示",
+        "sql: {name} Error; its words may have values of rows, and are not shown{next}",
+        "sql：{name} Error。错误信息中可能有行的值，因此不显示{next}",
+    ),
+    "sql try cast": (
+        ". TRY_CAST gives NULL for a value that cannot be converted",
+        "。TRY_CAST 对不能转换的值返回 NULL",
+    ),
+    "sql try each": (
+        ". TRY(expression) gives NULL where an expression fails",
+        "。TRY(表达式) 在表达式出错时返回 NULL",
     ),
     "sql no table": (
         "sql: the table {name} does not exist.{near} All tables: {known}",

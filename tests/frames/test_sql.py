@@ -199,9 +199,23 @@ def test_errors_are_short_and_say_what_to_do(store: nr.Store, query: str, text: 
     assert "\n" not in str(raised.value)
 
 
-def test_an_error_shows_no_value_of_a_row(store: nr.Store) -> None:
-    with pytest.raises(nr.OptionError, match=r"^sql: Conversion Error; its words may have values of rows, and are not shown$"):
-        store.sql("SELECT CAST(body_text AS INT) FROM messages").to_table()
+@pytest.mark.parametrize(
+    ("expression", "kind", "then"),
+    [
+        ("CAST(body_text AS INT)", "Conversion", ". TRY_CAST gives NULL for a value that cannot be converted"),
+        ("strptime(body_text, '%Y')", "Invalid Input", ". TRY(expression) gives NULL where an expression fails"),
+        ("9223372036854775807 + queue_id + 1", "Out of Range", ". TRY(expression) gives NULL where an expression fails"),
+        ("timezone(body_text, store_timestamp)", "Not implemented", ""),
+    ],
+)
+def test_an_error_shows_no_value_of_a_row_and_says_what_to_do(store: nr.Store, expression: str, kind: str, then: str) -> None:
+    with pytest.raises(nr.OptionError) as raised:
+        store.sql(f"SELECT {expression} FROM messages").to_table()
+    assert str(raised.value) == f"sql: {kind} Error; its words may have values of rows, and are not shown{then}"
+    if "TRY_" in then:
+        store.sql(f"SELECT TRY_{expression} FROM messages").to_table()
+    elif then:
+        store.sql(f"SELECT TRY({expression}) FROM messages").to_table()
 
 
 def test_an_error_of_the_read_is_that_of_the_engine(storage: MemoryStorage) -> None:
@@ -280,3 +294,9 @@ def test_a_query_that_ended_early_left_a_traceback(store: nr.Store, monkeypatch:
     del batches
     gc.collect()
     assert dropped == []
+
+
+def test_the_parser_wrote_a_line_of_its_own(store: nr.Store, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(nr.OptionError, match="only a query is possible"):
+        store.sql("EXPLAIN SELECT 1").to_table()
+    assert caplog.records == []
