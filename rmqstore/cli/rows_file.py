@@ -62,7 +62,7 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
             os.fsync(file.fileno())
         part.replace(path)
     except FileNotFoundError as error:
-        raise OptionError(say("output without folder", path=str(path), parent=str(path.parent))) from error
+        raise ExportError(say("output without folder", path=str(path), parent=str(path.parent))) from error
     except OSError as error:
         if error.filename is None and not error.errno:  # of the read
             raise

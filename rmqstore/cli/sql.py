@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -46,9 +47,18 @@ _ARGUMENTS = (
     click.argument("query", metavar="QUERY", required=False),
 )
 _ZONE = WHERE[1:]
+_COMMENT = re.compile(r"--(?:\W|[^=\n]*\n)")
+"""No option has a space, or a line end before its value."""
 
 
-@click.command(help=HELP, epilog=EPILOG)
+class SqlCommand(click.Command):
+    """Takes a query that begins with a comment of SQL, which looks like an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f"\n{each}" if _COMMENT.match(each) else each for each in args])
+
+
+@click.command(cls=SqlCommand, help=HELP, epilog=EPILOG)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the rows to this file.")
 @takes(_ARGUMENTS, SUMMARY, _ZONE, AS_JSON, STRICT, READING, PLACES)
 def sql(asked: Asked, query: str | None, output: Path | None) -> int:

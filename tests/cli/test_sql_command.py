@@ -54,7 +54,7 @@ def test_a_query_becomes_a_file(store: Path, tmp_path: Path) -> None:
         (["SELECT topc FROM messages"], 2, "error: sql: the column 'topc' does not exist. Did you mean 'topic'?"),
         (["FROM mesages"], 2, "error: sql: the table 'mesages' does not exist. Did you mean 'messages'?"),
         (["SELECT 1", "-o", "/no such/rows.xlsx"], 2, "rows.xlsx does not end in .parquet, .arrow, .jsonl, .json or .csv"),
-        (["SELECT 1", "-o", "/no such/rows.csv"], 2, "the folder /no such does not exist. Make it first"),
+        (["SELECT 1", "-o", "/no such/rows.csv"], 3, "the folder /no such does not exist. Make it first"),
         ([], 2, "The query is missing after the store: rmqstore sql "),
     ],
 )
@@ -162,3 +162,10 @@ def test_a_reader_that_ended_early_left_a_folder(store: Path, tmp_path: Path, fo
         assert process.stderr.read() == ""
         assert process.wait(60) == -signal.SIGPIPE
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize("comment", ["-- how many", "--how many", "--how\n--many", "--"])
+def test_a_comment_before_a_query_was_an_unknown_option(store: Path, comment: str) -> None:
+    ended = run("sql", store, f"{comment}\nSELECT 1 AS n", "--json")
+    assert (ended.code, ended.rows) == (0, [{"n": 1}])
+    assert "No such option" in run("sql", store, "--no-such", "SELECT 1").err
