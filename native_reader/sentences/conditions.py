@@ -291,7 +291,7 @@ CONDITIONS = {
     ),
     "sql try each": (
         ". TRY(expression) gives NULL where an expression fails",
-        "。TRY(表达式) 在表达式出错时返回 NULL",
+        "。TRY(expression) 在表达式出错时返回 NULL",
     ),
     "sql no table": (
         "sql: the table {name} does not exist.{near} All tables: {known}",
