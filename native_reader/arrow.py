@@ -7,7 +7,7 @@ times and the like go to pyarrow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,3 +109,35 @@ def _dtype_of(type_: pa.DataType) -> np.dtype[Any]:
         return np.dtype(np.bool_)
     kind = "f" if pa.types.is_floating(type_) else "i" if pa.types.is_signed_integer(type_) else "u"
     return np.dtype(f"{kind}{type_.bit_width // 8}")
+
+
+def leaves(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """The types inside a nested type, or the type itself; also each map type."""
+    if pa.types.is_map(kind):
+        yield kind
+        yield from leaves(kind.key_type)
+        yield from leaves(kind.item_type)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        yield from leaves(kind.value_type)
+    elif pa.types.is_struct(kind):
+        for field in kind:
+            yield from leaves(field.type)
+    else:
+        yield kind
+
+
+def listed(column: pa.Array) -> list[Any]:
+    """The values as Python has them, with maps as dicts, also inner ones: `maps_as_pydicts` needs pyarrow 20."""
+    values: list[Any] = column.to_pylist()
+    has_map = any(map(pa.types.is_map, leaves(column.type)))
+    return [_with_dicts(value, column.type) for value in values] if has_map else values
+
+
+def _with_dicts(value: Any, kind: pa.DataType) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_map(kind):
+        return {key: _with_dicts(item, kind.item_type) for key, item in value}
+    if pa.types.is_struct(kind):
+        return {field.name: _with_dicts(value[field.name], field.type) for field in kind}
+    return [_with_dicts(each, kind.value_type) for each in value] if isinstance(value, list) else value

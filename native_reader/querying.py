@@ -34,10 +34,14 @@ _TABLE = re.compile(r"Table with name (.+?) does not exist")
 _COLUMN = re.compile(r'column "([^"]+)" not found|does not have a column named "([^"]+)"')
 _OF_TEXT = ("Parser", "Syntax", "Binder", "Catalog", "Permission")
 """Kinds of errors that say something of the statement. Others may have a value of a row, which is not shown."""
-_AS_THEY_ARE = re.compile(
-    r"(U?(TINY|SMALL|BIG)INT|U?INTEGER|BOOLEAN|VARCHAR|BLOB|FLOAT|DOUBLE|TIMESTAMP WITH TIME ZONE|MAP\(VARCHAR, VARCHAR\))(\[\])?"
-)
-"""Types of columns that text formats have."""
+_NEXT = {"Conversion": "sql try cast", "Invalid Input": "sql try each", "Out of Range": "sql try each"}
+"""What to do after an error of that kind."""
+_AS_THEY_ARE = {
+    *("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint"),
+    *("boolean", "varchar", "blob", "float", "double", "timestamp with time zone"),
+}
+"""Types that text formats have, as DuckDB names their ids."""
+_AS_OTHERS = {"decimal": "DOUBLE", "hugeint": "BIGINT", "uhugeint": "BIGINT"}
 
 
 class _Stopped(Exception):
@@ -125,7 +129,7 @@ class Query:
             if kinds != [duckdb.StatementType.SELECT]:
                 raise OptionError(Said("sql only" if len(kinds) < 2 else "sql several"))
             found = connection.sql(self._text)
-            found = found.project(_projected(found.columns, map(str, found.types), self._is_plain))
+            found = found.project(_projected(found.columns, found.types, self._is_plain))
             return (found.to_arrow_reader if hasattr(found, "to_arrow_reader") else found.fetch_arrow_reader)(_ROWS)
         except duckdb.Error as error:
             raise self._said(error) from None
@@ -151,14 +155,28 @@ class Query:
         table = self._open(name, columns)
         known, is_head = self._statement.condition(name, table._kinds()), self._statement.stops_early
         is_only = sum(map(self._statement.count_of, self._statement.names(self._tables))) == 1
-        watch = self._watch if is_only else self._look
+        progress = self._progress if is_only and callable(self._progress) else None
 
         def read(columns: tuple[str, ...], condition: Predicate, stops_early: bool) -> Iterator[pa.RecordBatch]:
+            is_closing = False
+
+            def watch(state: Progress) -> None:
+                # A read that is closed reports once more. An error there would reach nobody: Python prints it with a traceback.
+                if not is_closing:
+                    self._check()
+                    if progress is not None:
+                        progress(state)
+
             try:
                 one = table._narrowed(columns, all_of((known, condition)), stops_early or is_head)
-                for batch in one._noted(self.runs.append, stops_early or is_head, self._jobs, watch):
-                    self._check()
-                    yield batch.select(list(columns))
+                batches = one._noted(self.runs.append, stops_early or is_head, self._jobs, watch)
+                try:
+                    for batch in batches:
+                        self._check()
+                        yield batch.select(list(columns))
+                finally:
+                    is_closing = True
+                    del batches
             except Exception as error:
                 self._failed = error
                 raise
@@ -170,21 +188,13 @@ class Query:
         if self._is_stopped:
             raise _Stopped
 
-    def _look(self, progress: Progress) -> None:
-        self._check()
-
-    def _watch(self, progress: Progress) -> None:
-        self._check()
-        if callable(self._progress):
-            self._progress(progress)
-
     def _said(self, error: BaseException) -> BaseException:
         """What went wrong, in few words. An error of the read itself reaches us through DuckDB, as a long text."""
         if self._failed is not None:
             return self._failed
         kind, _, text = str(error).partition("\n")[0].partition(" Error: ")
         if not kind.endswith(_OF_TEXT):
-            return OptionError(say("sql hidden", name=kind))
+            return OptionError(say("sql hidden", name=kind, next=Said(_NEXT.get(kind, "nothing"))))
         if found := _TABLE.search(text):
             known = ", ".join(self._tables)
             return OptionError(say("sql no table", name=repr(found[1]), near=meant(found[1], self._tables), known=known))
@@ -210,23 +220,37 @@ def _connected(folder: str) -> Any:
     return duckdb.connect(":memory:", config=settings)
 
 
-def _projected(names: Iterable[str], types: Iterable[str], is_plain: bool) -> str:
+def _projected(names: Iterable[str], types: Iterable[Any], is_plain: bool) -> str:
     """The columns, each with a name of its own. A sum of integers has 128 bits in DuckDB, which other tools read as a decimal."""
     names = list(names)
     taken, parts = set[str](), []
-    for number, (name, kind) in enumerate(zip(names, types, strict=True), 1):
-        wanted = "BIGINT" if kind in ("HUGEINT", "UHUGEINT") else kind
-        if is_plain and kind.startswith("DECIMAL"):
-            wanted = "DOUBLE"
-        elif is_plain and wanted == kind and not _AS_THEY_ARE.fullmatch(kind):
-            wanted = "VARCHAR"
+    for number, (name, type_) in enumerate(zip(names, types, strict=True), 1):
+        kind = str(type_)
+        wanted = _plain_type(type_) if is_plain else "BIGINT" if kind in ("HUGEINT", "UHUGEINT") else kind
         own, count = name, 2
         while own in taken or (own != name and own in names):
             own, count = f"{name}_{count}", count + 1
         taken.add(own)
-        own = own.replace('"', '""')
-        parts.append((f"#{number}" if wanted == kind else f"CAST(#{number} AS {wanted})") + f' AS "{own}"')
+        parts.append((f"#{number}" if wanted == kind else f"CAST(#{number} AS {wanted})") + f" AS {_quoted(own)}")
     return ", ".join(parts)
+
+
+def _plain_type(kind: Any) -> str:
+    """The type of DuckDB in which text formats get a value of this one: JSON has lists and objects, and no dates or decimals."""
+    match kind.id:
+        case "list" | "array":
+            return f"{_plain_type(dict(kind.children)['child'])}[]"
+        case "map":
+            return f"MAP(VARCHAR, {_plain_type(dict(kind.children)['value'])})"
+        case "struct" if all(name for name, _ in kind.children):
+            return f"STRUCT({', '.join(f'{_quoted(name)} {_plain_type(each)}' for name, each in kind.children)})"
+        case known if known in _AS_THEY_ARE and str(kind) != "JSON":
+            return str(kind)
+    return _AS_OTHERS.get(kind.id, "VARCHAR")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _zone_of(name: str) -> str:

@@ -138,10 +138,10 @@ def cell(value: Any, zone: tzinfo | None = None, body: str = AUTO) -> str:
             return body_line(value, body)
         case float():
             return f"{value:.6g}"
-        case list():
-            return " ".join(map(cell, value))
-        case dict():
-            return as_json(value)
+        case list() if not any(isinstance(each, list | dict) for each in value):
+            return " ".join(cell(each, zone, body) for each in value)
+        case list() | dict():
+            return as_json(plain(value, zone, body))
         case _:
             return safe(str(value))
 
@@ -155,5 +155,9 @@ def plain(value: Any, zone: tzinfo | None = None, body: str = AUTO) -> Any:
             return body_of(value, body)[1]
         case float():
             return value if isfinite(value) else None
+        case list():
+            return [plain(each, zone, body) for each in value]
+        case dict():
+            return {name: plain(each, zone, body) for name, each in value.items()}
         case _:
             return value

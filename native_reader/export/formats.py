@@ -6,12 +6,14 @@ import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from math import isfinite
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.arrow import array
+from native_reader.arrow import array, leaves, listed
 from native_reader.columns.schema import COLUMNS
 
 _SPREAD = (
@@ -135,9 +137,29 @@ def plain_values(column: pa.Array, text_bodies: bool) -> list[Any]:
         return [None if value is None else _of_bytes(value, text_bodies) for value in column.to_pylist()]
     if pa.types.is_timestamp(column.type):
         return _times(column).to_pylist()  # type: ignore[no-any-return]
-    if pa.types.is_map(column.type):
-        return [None if pairs is None else dict(pairs) for pairs in column.to_pylist()]
-    return column.to_pylist()  # type: ignore[no-any-return]
+    values = listed(column)
+    return [_plain_value(value, text_bodies) for value in values] if any(map(_is_odd, leaves(column.type))) else values
+
+
+def _is_odd(kind: pa.DataType) -> bool:
+    """Whether JSON may lack values of that type."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_timestamp(kind) or pa.types.is_floating(kind))
+
+
+def _plain_value(value: Any, text_bodies: bool) -> Any:
+    """A value as JSON has it, which has no NaN and no infinity."""
+    match value:
+        case list():
+            return [_plain_value(each, text_bodies) for each in value]
+        case dict():
+            return {key: _plain_value(each, text_bodies) for key, each in value.items()}
+        case bytes():
+            return _of_bytes(value, text_bodies)
+        case datetime():
+            return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+        case float():
+            return value if isfinite(value) else None
+    return value
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -158,7 +180,7 @@ def _is_plain(kind: pa.DataType) -> bool:
 def _as_text(column: pa.Array, text_bodies: bool) -> pa.Array:
     if pa.types.is_timestamp(column.type):
         return _times(column)
-    values = plain_values(column, text_bodies)
+    values = column.to_pylist() if pa.types.is_floating(column.type) else plain_values(column, text_bodies)
     if not pa.types.is_binary(column.type):
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         values = [None if value is None else encode(value) for value in values]

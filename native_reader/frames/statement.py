@@ -5,6 +5,7 @@ DuckDB passes `=`, `<`, `IN` and the like to a dataset by itself, but no functio
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -69,10 +70,14 @@ def _parsed(text: str) -> Any:
 
     if len(text) > _LONGEST or _HIDDEN.search(text):
         return None
+    log = logging.getLogger("sqlglot")
+    was_disabled, log.disabled = log.disabled, True  # it warns of statements that it does not know, which is no concern of the user
     try:
         trees = sqlglot.parse(text, dialect="duckdb")
     except (SqlglotError, RecursionError, ValueError):
         return None
+    finally:
+        log.disabled = was_disabled
     return trees[0] if len(trees) == 1 else None
 
 

@@ -282,8 +282,16 @@ CONDITIONS = {
         "sql：请只写一个查询",
     ),
     "sql hidden": (
-        "sql: {name} Error; its words may have values of rows, and are not shown",
-        "sql：{name} Error。错误信息中可能有行的值，因此不显示",
+        "sql: {name} Error; its words may have values of rows, and are not shown{next}",
+        "sql：{name} Error。错误信息中可能有行的值，因此不显示{next}",
+    ),
+    "sql try cast": (
+        ". TRY_CAST gives NULL for a value that cannot be converted",
+        "。TRY_CAST 对不能转换的值返回 NULL",
+    ),
+    "sql try each": (
+        ". TRY(expression) gives NULL where an expression fails",
+        "。TRY(expression) 在表达式出错时返回 NULL",
     ),
     "sql no table": (
         "sql: the table {name} does not exist.{near} All tables: {known}",
@@ -298,8 +306,9 @@ CONDITIONS = {
         "sql 不正确：{why}",
     ),
     "sql no duckdb": (
-        "an SQL query needs the package duckdb, 1.4 or newer: pip install 'rmqstore-spark[sql]' ({error})",
-        "SQL 查询需要 duckdb 1.4 及以上：pip install 'rmqstore-spark[sql]'（{error}）",
+        "an SQL query needs the package duckdb, 1.4 or newer: pip install 'rmqstore-spark[sql]'. "
+        "The program file and the container image do not have it ({error})",
+        "SQL 查询需要 duckdb 1.4 及以上：pip install 'rmqstore-spark[sql]'。程序文件和容器镜像中没有它（{error}）",
     ),
     "sql no zone": (
         "{option}={name} is no zone that DuckDB has. Name one of a place, as Asia/Kolkata, or whole hours",

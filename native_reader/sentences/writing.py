@@ -197,6 +197,10 @@ WRITING = {
         "{path}: cannot write there: the folder {parent} does not exist. Make it first",
         "无法写入 {path}：目录 {parent} 不存在。请先创建",
     ),
+    "column not in format": (
+        "{path}: the column {name} has the type {type}, which this format does not have. CAST it to VARCHAR, or write .arrow or .csv",
+        "{path}：列 {name} 的类型是 {type}，这种格式不支持。请用 CAST 转成 VARCHAR，或写成 .arrow 或 .csv",
+    ),
     "output of other kind": (
         "{output}: cannot write there: {what}. Name a file",
         "无法写入 {output}：{what}。请指定文件",

@@ -8,6 +8,8 @@ import signal
 import sys
 import time
 from _thread import start_new_thread
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import main_thread
 from typing import NoReturn
 
@@ -28,6 +30,33 @@ def take_signals() -> None:
     # `kill` and `docker stop` end it as Ctrl-C does, so that no temporary file is left.
     signal.signal(signal.SIGTERM, _end)
     sys.unraisablehook = _send_again
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Inside, signals wait. An error in the start of a library in C++ can abort the process, or look as if it were not installed."""
+    taken: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: taken.append(number)) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if taken:
+            signal.raise_signal(taken[0])
+
+
+@contextmanager
+def deleting_first() -> Iterator[None]:
+    """Inside, a reader of the output that ends early raises an error, so that temporary files are deleted. Then it ends this process."""
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        yield
+    except BrokenPipeError:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGPIPE)
+    finally:
+        signal.signal(signal.SIGPIPE, before)
 
 
 def _send_again(dropped: sys.UnraisableHookArgs) -> None:

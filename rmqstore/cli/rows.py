@@ -184,9 +184,13 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """The rows of a batch as Python has them; maps as dicts."""
     import pyarrow as pa
 
-    maps = [each.name for each in batch.schema if pa.types.is_map(each.type)]
-    for row in batch.to_pylist():
-        yield {**row, **{name: dict(row[name]) for name in maps if row[name] is not None}} if maps else row
+    from native_reader.arrow import listed
+
+    if not any(pa.types.is_nested(each.type) for each in batch.schema):
+        yield from batch.to_pylist()
+        return
+    for row in zip(*map(listed, batch.columns), strict=True):
+        yield dict(zip(batch.schema.names, row, strict=True))
 
 
 _BETWEEN = 3

@@ -51,6 +51,7 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
     refuse_inside(str(path), store.stores)
     if path.exists() and not path.is_file():
         raise OptionError(say("output not a file", path=str(path)))
+    _check_types(name, schema, path)
     path = path.resolve() if path.is_symlink() else path
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -61,7 +62,7 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
             os.fsync(file.fileno())
         part.replace(path)
     except FileNotFoundError as error:
-        raise OptionError(say("output without folder", path=str(path), parent=str(path.parent))) from error
+        raise ExportError(say("output without folder", path=str(path), parent=str(path.parent))) from error
     except OSError as error:
         if error.filename is None and not error.errno:  # of the read
             raise
@@ -70,6 +71,22 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
         with suppress(OSError):
             part.unlink()
     return count
+
+
+def _check_types(name: str, schema: pa.Schema, path: Path) -> None:
+    """Refuse a column that the format cannot have, as pyarrow's Parquet has no interval and no union, before a row is read."""
+    import pyarrow as pa
+
+    from native_reader.errors import OptionError
+    from native_reader.export.formats import FORMATS
+    from native_reader.sentences import say
+
+    format_ = FORMATS[name]
+    for field in schema:
+        try:
+            format_.writer(pa.BufferOutputStream(), pa.schema([field]), format_.compressions[0], False).close()
+        except pa.ArrowNotImplementedError:
+            raise OptionError(say("column not in format", path=str(path), name=repr(field.name), type=str(field.type))) from None
 
 
 def _fill(writer: Writer, batches: Iterable[pa.RecordBatch]) -> int:

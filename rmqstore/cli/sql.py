@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from rmqstore.cli import deleting_first, signals_held
 from rmqstore.cli.asked import AS_JSON, PLACES, READING, STRICT, SUMMARY, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.reading import note_gap, note_skipped
@@ -43,9 +47,18 @@ _ARGUMENTS = (
     click.argument("query", metavar="QUERY", required=False),
 )
 _ZONE = WHERE[1:]
+_COMMENT = re.compile(r"--(?:\W|[^=\n]*\n)")
+"""No option has a space, or a line end before its value."""
 
 
-@click.command(help=HELP, epilog=EPILOG)
+class SqlCommand(click.Command):
+    """Takes a query that begins with a comment of SQL, which looks like an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f"\n{each}" if _COMMENT.match(each) else each for each in args])
+
+
+@click.command(cls=SqlCommand, help=HELP, epilog=EPILOG)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the rows to this file.")
 @takes(_ARGUMENTS, SUMMARY, _ZONE, AS_JSON, STRICT, READING, PLACES)
 def sql(asked: Asked, query: str | None, output: Path | None) -> int:
@@ -56,11 +69,13 @@ def sql(asked: Asked, query: str | None, output: Path | None) -> int:
     from native_reader.sentences import Said, say
 
     is_plain = output is None or is_text(output)
-    with warnings() as warned:
+    with deleting_first(), warnings() as warned:
         store = asked.open()
         options = asked.of_messages()
         zone = options.pop("time_zone", None)
         query_of = store.sql(query, time_zone=zone, plain=is_plain, jobs=asked.jobs, progress=bar(), **options)
+        with signals_held(), suppress(ImportError):  # duckdb 2.0.1 aborts if interrupted there; the engine says if there is none
+            import_module("duckdb")
         if output is not None:
             with query_of.batches() as (schema, batches):
                 count = write_rows(output, schema, batches, store)

@@ -143,6 +143,35 @@ def test_an_interruption_while_a_dataclass_is_made_has_its_exit_code(tmp_path: P
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
 
 
+_SIGNALLED_WHILE_DUCKDB_IS_IMPORTED = """
+import os, sys
+from rmqstore.cli import main
+is_loading = False
+
+def note(event, arguments):
+    global is_loading
+    is_loading |= event == "import" and "_duckdb" in arguments[0]
+
+def send(frame, event, argument):
+    if is_loading and frame.f_code.co_filename.endswith("enum.py"):
+        sys.setprofile(None)
+        os.kill(os.getpid(), {number})
+
+sys.addaudithook(note)
+sys.setprofile(send)
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "ended"), [(signal.SIGTERM, (143, "", "")), (signal.SIGINT, (130, "", "interrupted\n"))])
+def test_a_signal_while_duckdb_was_imported_aborted_the_process(store: Path, number: signal.Signals, ended: tuple[int, str, str]) -> None:
+    """Or DuckDB was said not to be installed."""
+    code = _SIGNALLED_WHILE_DUCKDB_IS_IMPORTED.format(number=int(number))
+    command = [sys.executable, "-c", _TAKES_INTERRUPTIONS, sys.executable, "-c", code, "sql", str(store), "SELECT 1"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=ENVIRONMENT)
+    assert (found.returncode, found.stdout, found.stderr) == ended
+
+
 def interrupted(when: Path, *arguments: object, jobs: int = 1, number: int = signal.SIGINT) -> tuple[int, str]:
     """Interrupt a slow command as soon as that file exists; returns its exit code and standard error."""
     with started(*arguments, "--jobs", jobs, "--rate", f"{jobs}MB/s") as process:

@@ -54,7 +54,7 @@ def test_a_query_becomes_a_file(store: Path, tmp_path: Path) -> None:
         (["SELECT topc FROM messages"], 2, "error: sql: the column 'topc' does not exist. Did you mean 'topic'?"),
         (["FROM mesages"], 2, "error: sql: the table 'mesages' does not exist. Did you mean 'messages'?"),
         (["SELECT 1", "-o", "/no such/rows.xlsx"], 2, "rows.xlsx does not end in .parquet, .arrow, .jsonl, .json or .csv"),
-        (["SELECT 1", "-o", "/no such/rows.csv"], 2, "the folder /no such does not exist. Make it first"),
+        (["SELECT 1", "-o", "/no such/rows.csv"], 3, "the folder /no such does not exist. Make it first"),
         ([], 2, "The query is missing after the store: rmqstore sql "),
     ],
 )
@@ -62,6 +62,51 @@ def test_wrong_arguments(store: Path, arguments: list[str], code: int, text: str
     ended = run("sql", store, *arguments)
     assert (ended.code, ended.out) == (code, "")
     assert text in ended.err
+
+
+@pytest.mark.parametrize("expression", ["max(store_timestamp) - min(store_timestamp)", "union_value(a := count(*))"])
+def test_a_column_that_parquet_does_not_have_was_a_traceback(store: Path, tmp_path: Path, expression: str) -> None:
+    query = f"SELECT topic, {expression} AS span FROM messages GROUP BY topic"
+    ended = run("sql", store, query, "-o", tmp_path / "span.parquet")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert f"{tmp_path / 'span.parquet'}: the column 'span' has the type " in ended.err
+    assert ended.err.endswith("which this format does not have. CAST it to VARCHAR, or write .arrow or .csv\n")
+    for name in ("span.arrow", "span.csv", "span.json"):
+        assert run("sql", store, query, "-o", tmp_path / name).code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["span.arrow", "span.csv", "span.json", "store"]
+
+
+NESTED = """
+    SELECT {'a': 1, 'b b"': 'x', 'none': NULL, 'day': DATE '2026-01-31'} AS struct, MAP {1: [1.5]} AS map, [[1, 2], [3]] AS lists,
+    [{'at': TIMESTAMPTZ '2026-01-31 12:00:00Z', 'map': MAP {'k': 'x'::BLOB}}] AS structs, [1, NULL]::INT[2] AS pair,
+    'nan'::DOUBLE AS nan, ['-inf'::FLOAT, 0.5] AS floats, row(1, 'x') AS unnamed, NULL::STRUCT(a INT) AS nothing
+"""
+
+
+def test_what_is_nested_was_text_that_is_not_json(store: Path, tmp_path: Path) -> None:
+    """And an infinite number was one that JSON does not have."""
+    expected = {
+        "struct": {"a": 1, 'b b"': "x", "none": None, "day": "2026-01-31"},
+        "map": {"1": [1.5]},
+        "lists": [[1, 2], [3]],
+        "pair": [1, None],
+        "nan": None,
+        "floats": [None, 0.5],
+        "unnamed": "(1, x)",
+        "nothing": None,
+    }
+    (printed,) = run("sql", store, NESTED, "--json").rows
+    assert printed.pop("structs") == [{"at": "2026-01-31T12:00:00.000Z", "map": {"k": "x"}}]
+    assert printed == expected
+    assert run("sql", store, NESTED, "-o", tmp_path / "rows.json").code == 0
+    written = json.loads((tmp_path / "rows.json").read_text(), parse_constant=pytest.fail)
+    assert written.pop("structs") == [{"at": "2026-01-31T12:00:00.000000Z", "map": {"k": "eA=="}}]
+    assert written == expected
+    assert run("sql", store, NESTED, "-o", tmp_path / "rows.csv").code == 0
+    in_csv = csv.read_csv(tmp_path / "rows.csv").to_pylist()[0]
+    assert (json.loads(in_csv["lists"]), json.loads(in_csv["map"]), in_csv["floats"]) == ([[1, 2], [3]], {"1": [1.5]}, "[null,0.5]")
+    cells = dict(zip(*run("sql", store, NESTED).cells, strict=True))
+    assert (cells["lists"], cells["map"], cells["pair"]) == ("[[1, 2], [3]]", '{"1": [1.5]}', "1 ")
 
 
 def test_a_file_inside_the_store_is_refused(store: Path) -> None:
@@ -102,3 +147,25 @@ def test_it_can_be_interrupted(store: Path, query: str) -> None:
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=60)
     assert (process.returncode, out, said.strip()) == (130, "", "interrupted")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_reader_that_ended_early_left_a_folder(store: Path, tmp_path: Path, form: list[str]) -> None:
+    """The folder for what does not fit into DuckDB's memory."""
+    command = [*COMMAND, "sql", str(store), "SELECT a.topic FROM messages AS a, range(100000)", *form]
+    (tmp_path / "temporary").mkdir()
+    with Popen(command, stdout=PIPE, stderr=PIPE, text=True, env=ENVIRONMENT | {"TMPDIR": str(tmp_path / "temporary")}) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == -signal.SIGPIPE
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize("comment", ["-- how many", "--how many", "--how\n--many", "--"])
+def test_a_comment_before_a_query_was_an_unknown_option(store: Path, comment: str) -> None:
+    ended = run("sql", store, f"{comment}\nSELECT 1 AS n", "--json")
+    assert (ended.code, ended.rows) == (0, [{"n": 1}])
+    assert "No such option" in run("sql", store, "--no-such", "SELECT 1").err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import native_reader as nr
 from native_reader.columns.schema import COLUMNS
 from native_reader.conditions import type_name
 from native_reader.frames.statement import Statement
+from native_reader.scan.progress import Watch
 from native_reader.testing.memory import MemoryFile, MemoryStorage
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
@@ -197,9 +199,23 @@ def test_errors_are_short_and_say_what_to_do(store: nr.Store, query: str, text: 
     assert "\n" not in str(raised.value)
 
 
-def test_an_error_shows_no_value_of_a_row(store: nr.Store) -> None:
-    with pytest.raises(nr.OptionError, match=r"^sql: Conversion Error; its words may have values of rows, and are not shown$"):
-        store.sql("SELECT CAST(body_text AS INT) FROM messages").to_table()
+@pytest.mark.parametrize(
+    ("expression", "kind", "then"),
+    [
+        ("CAST(body_text AS INT)", "Conversion", ". TRY_CAST gives NULL for a value that cannot be converted"),
+        ("strptime(body_text, '%Y')", "Invalid Input", ". TRY(expression) gives NULL where an expression fails"),
+        ("9223372036854775807 + queue_id + 1", "Out of Range", ". TRY(expression) gives NULL where an expression fails"),
+        ("timezone(body_text, store_timestamp)", "Not implemented", ""),
+    ],
+)
+def test_an_error_shows_no_value_of_a_row_and_says_what_to_do(store: nr.Store, expression: str, kind: str, then: str) -> None:
+    with pytest.raises(nr.OptionError) as raised:
+        store.sql(f"SELECT {expression} FROM messages").to_table()
+    assert str(raised.value) == f"sql: {kind} Error; its words may have values of rows, and are not shown{then}"
+    if "TRY_" in then:
+        store.sql(f"SELECT TRY_{expression} FROM messages").to_table()
+    elif then:
+        store.sql(f"SELECT TRY({expression}) FROM messages").to_table()
 
 
 def test_an_error_of_the_read_is_that_of_the_engine(storage: MemoryStorage) -> None:
@@ -264,3 +280,23 @@ def test_an_error_showed_a_body(store: nr.Store, expression: str) -> None:
 
 def test_two_columns_had_one_name(store: nr.Store) -> None:
     assert store.sql('SELECT 1 a, 2 "a_2", 3 a').to_table().to_pylist() == [{"a": 1, "a_2": 2, "a_3": 3}]
+
+
+@pytest.mark.parametrize("progress", [False, lambda _: None])
+@pytest.mark.parametrize("more", ["", ", messages AS other"])
+def test_a_query_that_ended_early_left_a_traceback(store: nr.Store, monkeypatch: pytest.MonkeyPatch, progress: Watch, more: str) -> None:
+    """The read was closed, reported its progress once more, and that raised an error which Python could only print."""
+    dropped: list[object] = []
+    monkeypatch.setattr("native_reader.scan.progress._EVERY", 0)
+    monkeypatch.setattr(sys, "unraisablehook", lambda each: dropped.append(each.exc_value))
+    with store.sql(f"SELECT messages.topic FROM messages{more}", progress=progress).batches() as (_, batches):
+        next(batches)
+    del batches
+    gc.collect()
+    assert dropped == []
+
+
+def test_the_parser_wrote_a_line_of_its_own(store: nr.Store, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(nr.OptionError, match="only a query is possible"):
+        store.sql("EXPLAIN SELECT 1").to_table()
+    assert caplog.records == []
