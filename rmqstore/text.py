@@ -149,6 +149,8 @@ def cell(value: Any, zone: tzinfo | None = None, body: str = AUTO) -> str:
 def plain(value: Any, zone: tzinfo | None = None, body: str = AUTO) -> Any:
     """A value as JSON has it."""
     match value:
+        case str() | int():
+            return value
         case datetime():
             return time_text(value, zone).replace(" ", "T")
         case bytes():
@@ -156,8 +158,8 @@ def plain(value: Any, zone: tzinfo | None = None, body: str = AUTO) -> Any:
         case float():
             return value if isfinite(value) else None
         case list():
-            return [plain(each, zone, body) for each in value]
+            return [each if type(each) is str else plain(each, zone, body) for each in value]
         case dict():
-            return {name: plain(each, zone, body) for name, each in value.items()}
+            return {name: each if type(each) is str else plain(each, zone, body) for name, each in value.items()}
         case _:
             return value
