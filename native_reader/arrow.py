@@ -129,8 +129,13 @@ def leaves(kind: pa.DataType) -> Iterator[pa.DataType]:
 def listed(column: pa.Array) -> list[Any]:
     """The values as Python has them, with maps as dicts, also inner ones: `maps_as_pydicts` needs pyarrow 20."""
     values: list[Any] = column.to_pylist()
-    has_map = any(map(pa.types.is_map, leaves(column.type)))
-    return [_with_dicts(value, column.type) for value in values] if has_map else values
+    if pa.types.is_map(column.type) and not _has_map(column.type.item_type):  # properties of messages, many in a read
+        return [None if pairs is None else dict(pairs) for pairs in values]
+    return [_with_dicts(value, column.type) for value in values] if _has_map(column.type) else values
+
+
+def _has_map(kind: pa.DataType) -> bool:
+    return any(map(pa.types.is_map, leaves(kind)))
 
 
 def _with_dicts(value: Any, kind: pa.DataType) -> Any:

@@ -19,6 +19,7 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """Control characters that printable text does not have."""
 _PER_LINE = 16
+_TEXT_ONLY = frozenset({str})
 
 
 def safe(text: str) -> str:
@@ -149,6 +150,8 @@ def cell(value: Any, zone: tzinfo | None = None, body: str = AUTO) -> str:
 def plain(value: Any, zone: tzinfo | None = None, body: str = AUTO) -> Any:
     """A value as JSON has it."""
     match value:
+        case str() | int():
+            return value
         case datetime():
             return time_text(value, zone).replace(" ", "T")
         case bytes():
@@ -156,8 +159,9 @@ def plain(value: Any, zone: tzinfo | None = None, body: str = AUTO) -> Any:
         case float():
             return value if isfinite(value) else None
         case list():
-            return [plain(each, zone, body) for each in value]
+            return value if _TEXT_ONLY.issuperset(map(type, value)) else [plain(each, zone, body) for each in value]
         case dict():
-            return {name: plain(each, zone, body) for name, each in value.items()}
+            is_text = _TEXT_ONLY.issuperset(map(type, value.values()))
+            return value if is_text else {name: plain(each, zone, body) for name, each in value.items()}
         case _:
             return value
