@@ -406,7 +406,8 @@ def _touching(runs: list[Run]) -> Iterator[Run]:
         if found:
             yield found
         found = run
-    yield found
+    if found:
+        yield found
 
 
 def _most(one: Range, other: Range) -> Range:

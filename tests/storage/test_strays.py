@@ -110,8 +110,8 @@ def test_a_command_is_safe_to_copy_and_a_name_to_print(tmp_path):
 
 def test_the_command_for_a_name():
     assert unpack_command(f"{ZERO}.bak") is None
-    assert how_to_restore(f"{ZERO}.gz") == f"unpack it first: gunzip {ZERO}.gz"
-    assert how_to_restore(f"{ZERO}.bak") == f"if it is a segment, rename it first: mv {ZERO}.bak {ZERO}"
+    assert how_to_restore(f"{ZERO}.gz").text() == f"unpack it first: gunzip {ZERO}.gz"
+    assert how_to_restore(f"{ZERO}.bak").text() == f"if it is a segment, rename it first: mv {ZERO}.bak {ZERO}"
 
 
 def test_packed_segments_before_the_first_one_were_not_said(store: Path, tmp_path: Path) -> None:
