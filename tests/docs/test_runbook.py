@@ -39,7 +39,8 @@ def test_both_pages_have_the_same_commands() -> None:
 def test_each_command_runs(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With an exit code that an operator would see: all is well, or something is lost."""
     monkeypatch.chdir(tmp_path)
-    write_store(tmp_path / "data" / "store", StoreSpec(bytes=2 << 20, mapped_file_size_commit_log=1 << 20, index=False))
+    small = StoreSpec(bytes=2 << 20, mapped_file_size_commit_log=1 << 20, mapped_file_size_consume_queue=20_000, index=False)
+    write_store(tmp_path / "data" / "store", small)
     for name in ("data/store.damaged", "backup/slave", "backup/old-master", "backup/store"):
         shutil.copytree("data/store", name)
     if number == 4:
