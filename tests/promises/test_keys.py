@@ -155,7 +155,7 @@ def test_an_id_without_a_valid_offset_is_looked_up_only_as_a_key() -> None:
 def test_keys_for_which_too_many_hashes_would_be_made_are_searched_in_the_log(
     access: str, monkeypatch: pytest.MonkeyPatch, tune: Tune
 ) -> None:
-    """A key without a topic has a hash for each topic: a thousand keys in 20,000 topics took hours, and the memory of all hashes."""
+    """A key without a topic has a hash for each topic: of a thousand keys in 20,000 topics, 20 million were made and held."""
     log = log_of(message(number, topic=f"T{number % 5}", properties=pack_properties({"KEYS": f"k{number}"})) for number in range(40))
     memory = in_memory(files_of(log) | dispatched(log.placed) | indexed(log.placed))
     keys = [f"k{number}" for number in range(10, 410)]
