@@ -178,6 +178,7 @@ class _Candidates:
     def __init__(self, store: StoreFiles, predicate: Predicate) -> None:
         facts = {"store": exactly(store.uri)}
         named = {name for leaf in leaves(predicate) for name in values_of(leaf, "topic") if isinstance(name, str)}
+        named = {name for name in named if _REPLACEMENT not in name}  # which stands for any invalid bytes, so it has no hash
         self.configured = Topics(store.config)
         self.may_be_unknown = bool(may_be_true(predicate, {**facts, "topic": NoneOf(tuple(named))}))
         if self.may_be_unknown:

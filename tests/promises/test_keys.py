@@ -151,6 +151,21 @@ def test_an_id_without_a_valid_offset_is_looked_up_only_as_a_key() -> None:
         assert sum(split.written for split in found.plan().splits) < 300
 
 
+@pytest.mark.parametrize("where", ["topic = 'T�'", "topic IN ('T�', 'T1')"])
+def test_a_key_in_a_topic_that_is_not_utf8_was_not_found(where: str) -> None:
+    """A damaged byte of a topic is shown as U+FFFD. Such a name has no hash, so no index has its keys."""
+    messages = [message(number, topic=b"T\xff" if number == 7 else f"T{number % 3}") for number in range(40)]
+    log = log_of(messages)
+    named = [placed for placed in log.placed if placed.message.topic != b"T\xff"]
+    memory = in_memory(files_of(log) | dispatched(named) | indexed(named))
+    rows = {}
+    for access in ("scan", "auto"):
+        scan = nr.open(memory.url).messages(access=access, where=f"({where}) AND array_contains(keys, 'all')", columns="physical_offset")
+        rows[access] = sorted(scan.to_table()["physical_offset"].to_pylist())
+    assert rows["auto"] == rows["scan"]
+    assert log.placed[7].offset in rows["auto"]
+
+
 @pytest.mark.parametrize("access", ["auto", "trust"])
 def test_keys_for_which_too_many_hashes_would_be_made_are_searched_in_the_log(
     access: str, monkeypatch: pytest.MonkeyPatch, tune: Tune
