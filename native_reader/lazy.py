@@ -77,12 +77,16 @@ class Scan(Lazy):
         options: MessageOptions,
         predicate: Predicate | None = None,
         ends: Mapping[str, CheckedEnd] | None = None,
+        *,
+        in_order: bool = False,
     ) -> None:
+        """`in_order`: also rows that an index names, or that are made from entries or a summary, come in the order of the log."""
         self._stores = stores
         self._ends = {} if ends is None else dict(ends)
         """By store URI, once they are found. Copies share it, so that all of them read to the same ends."""
         self._projection, self._zone = options.projection(), options.time_zone
-        self._planning = replace(options.planning(), returned=self._projection.returned)
+        # What is made without a look at the records is not in their order.
+        self._planning = replace(options.planning(), returned=None if in_order else self._projection.returned, in_order=in_order)
         self._predicate = predicate_of(options) if predicate is None else predicate
         self._plan: Plan | None = None
 

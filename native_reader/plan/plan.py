@@ -181,8 +181,9 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
     if is_spread:
         most = max(1, min(most, sum(split.written for split in parts.splits) // planning.min_partitions))
     splits = [piece for split in parts.splits for piece in cut(split, most, 1.0 if is_spread else split.share)]
-    hits = {uri: frozenset(lookup.hits) for uri, lookup in lookups.items()}
-    splits.sort(key=lambda split: not _is_hit(split, hits))
+    if not planning.in_order:
+        hits = {uri: frozenset(lookup.hits) for uri, lookup in lookups.items()}
+        splits.sort(key=lambda split: not _is_hit(split, hits))
     return Plan(
         splits=tuple(splits),
         ends=tuple((read.store.uri, read.end) for read in reads),

@@ -15,6 +15,7 @@ class Planning:
     `time_skew_tolerance`: how far store times may step back, in microseconds. `lenient`: damage does not stop the read.
     `summary`: its folder. `returned`: the columns that are wanted, if nothing else of a record is looked at; None: not known.
     `tiered`: the tier of each store is read too. `compares`: records are compared with the entries that name them.
+    `in_order`: rows come in the order of the log; otherwise those that an index names are first.
     """
 
     access: str = AUTO
@@ -30,4 +31,5 @@ class Planning:
     compares: bool = False
     fail_on_data_loss: bool = True
     tiered: bool = False
+    in_order: bool = False
     tiered_store_file_path: str | None = None

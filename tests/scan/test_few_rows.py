@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.command_line import run
+from support.indexed_stores import indexed
 from support.log_ends import checkpoint, cut_log
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, dledger, files_of, in_memory, log_of, message
@@ -19,6 +21,7 @@ from support.stores import Files, dledger, files_of, in_memory, log_of, message
 import native_reader as nr
 from native_reader.testing import StoreSpec, write_store
 from native_reader.testing.faulty import FaultyStorage
+from native_reader.testing.records import INNER_BATCH, InnerMessage, pack_inner, pack_properties
 
 pytestmark = pytest.mark.xdist_group("few_rows")  # in one worker, which writes each store once
 KIB, MIB = 1 << 10, 1 << 20
@@ -262,3 +265,48 @@ def test_the_end_is_fixed_once_the_first_rows_needed_it() -> None:
     growing[:] = after[name]
     assert (len(scan.head(100)), scan.count_rows()) == (40, 40)
     assert len(unused.head(100)) == 45
+
+
+# The newest ones, when others are read before them
+
+
+def newest_of_each(files: Files, count: int, **options: Any) -> dict[str, list[tuple[int, int | None]]]:
+    """The places of the newest rows, by each way of access."""
+    memory, found = in_memory(files), {}
+    for access in ("scan", "auto", "trust"):
+        rows = nr.open(memory.url).newest(count, access=access, columns="physical_offset,inner_index", **options)
+        found[access] = list(zip(rows["physical_offset"].to_pylist(), rows["inner_index"].to_pylist(), strict=True))
+    return found
+
+
+@pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
+@pytest.mark.parametrize("conditions", [{"keys": "all"}, {"keys": ["k3", "k20", "k45", "k50"], "topic": "T0"}])
+def test_the_newest_rows_with_a_key_were_those_that_no_index_names(conditions: dict[str, Any]) -> None:
+    """Rows that an index names are read before the others, which here are older. So the last rows that came were not the newest."""
+    log = log_of(numbered(message(number, topic="T0") for number in range(60)), 8192)
+    files = files_of(log) | dispatched(log.placed) | indexed(log.placed, begin=log.placed[30].offset)
+    for count in (1, 2, 3, 100):
+        found = newest_of_each(files, count, **conditions)
+        assert found["auto"] == found["scan"] != []
+        assert count > 2 or found["trust"] == found["scan"]
+
+
+def test_the_newest_rows_were_those_of_the_last_queue() -> None:
+    """With `trust`, rows from entries come queue by queue."""
+    log = log_of(numbered(message(number, topic=f"T{number % 2}") for number in range(60)), 8192)
+    found = newest_of_each(files_of(log) | dispatched(log.placed), 7)
+    assert found["trust"] == found["auto"] == found["scan"] == [(each.offset, None) for each in log.placed[-7:]]
+
+
+def test_the_newest_rows_of_a_summary_were_not_those_of_a_batch(tmp_path: Path) -> None:
+    """A summary alone has the messages of batches before the other rows of their segment."""
+    units = pack_inner(InnerMessage(b"x", pack_properties({"KEYS": f"i{number}"})) for number in range(3))
+    ordinary = [message(number, topic="T0") for number in range(30)]
+    batch = message(30, topic="batched", body=units, sys_flag=INNER_BATCH)
+    log = log_of(numbered([*ordinary[:10], batch, *ordinary[10:], batch]), 8192)
+    log.seal()
+    files = files_of(log) | dispatched(log.placed)
+    memory = in_memory(files)
+    nr.open(memory.url).summarize(tmp_path)
+    found = newest_of_each(files, 2, summary=tmp_path)
+    assert found["auto"] == found["scan"] == [(log.placed[-1].offset, 1), (log.placed[-1].offset, 2)]
