@@ -136,7 +136,7 @@ def newest(
     while count > 0 and high > first:
         low = max(first, high - looked)
         window = replace(options, starting_physical_offset=low, ending_physical_offset=high)
-        with closing(read(Scan((store,), window, ends=ends, in_order=True))) as batches:
+        with closing(read(Scan((store,), window, ends=ends).in_order())) as batches:
             some = last(batches, count)
         kept.extendleft(reversed(some))
         rows = sum(map(len, some))

@@ -77,16 +77,12 @@ class Scan(Lazy):
         options: MessageOptions,
         predicate: Predicate | None = None,
         ends: Mapping[str, CheckedEnd] | None = None,
-        *,
-        in_order: bool = False,
     ) -> None:
-        """`in_order`: also rows that an index names, or that are made from entries or a summary, come in the order of the log."""
         self._stores = stores
         self._ends = {} if ends is None else dict(ends)
         """By store URI, once they are found. Copies share it, so that all of them read to the same ends."""
         self._projection, self._zone = options.projection(), options.time_zone
-        # What is made without a look at the records is not in their order.
-        self._planning = replace(options.planning(), returned=None if in_order else self._projection.returned, in_order=in_order)
+        self._planning = replace(options.planning(), returned=self._projection.returned)
         self._predicate = predicate_of(options) if predicate is None else predicate
         self._plan: Plan | None = None
 
@@ -153,10 +149,26 @@ class Scan(Lazy):
         kept = tuple(name for name in self._projection.columns if name in columns or (shows_damage and name in CORRUPT_COLUMNS))
         one._projection = replace(self._projection, columns=kept)
         if self._depends_on_columns:
-            one._planning, one._plan = replace(self._planning, returned=one._projection.returned), None
+            one._planning, one._plan = replace(self._planning, returned=None if self._planning.in_order else one._projection.returned), None
         # A condition leaves out damage that it need not look at, but another library counts its rows.
         if condition != EVERYTHING and not shows_damage:
             one._predicate, one._plan = all_of((self._predicate, condition)), None
+        return one
+
+    def in_order(self) -> Scan:
+        """The same messages, all in the order of the log: also those that an index names, or that are made from entries or a summary.
+
+        In a part that was scanned because its queues contradict the log (`report.scanned`), those that the queues named come first.
+
+        Examples:
+            >>> scan = store.messages(keys="order-31", columns="physical_offset").in_order()
+            >>> offsets = scan.to_table()["physical_offset"].to_pylist()
+            >>> offsets == sorted(offsets)
+            True
+        """
+        one = copy(self)
+        # What is made without a look at the records is not in their order.
+        one._planning, one._plan = replace(self._planning, in_order=True, returned=None), None
         return one
 
     def explain(self) -> Explanation:
@@ -284,9 +296,10 @@ class Scan(Lazy):
             yield from run
 
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Read the rows as an iterator of batches, in log order. But rows that an index names come first.
+        """Read the rows as an iterator of batches, in log order. But rows that an index names come first: `in_order` changes that.
 
-        Where a summary alone answers, messages of inner batches come before the other rows of their segment.
+        Where a summary alone answers, messages of inner batches come before the other rows of their segment. With `trust`, rows that
+        are made from queue entries come queue by queue, after the others of their part.
 
         Args:
             jobs: How many parts are read in parallel.

@@ -30,7 +30,7 @@ Examples:
 def cat(asked: Asked, body: str, limit: int | None) -> int:
     messages = Messages(asked, body)
     with Read(asked) as read:
-        scan = asked.open().messages(**asked.of_messages(**messages.defaults))
+        scan = asked.open().messages(**asked.of_messages(**messages.defaults)).in_order()
         with closing(read.batches(scan, is_limited=limit is not None)) as batches:
             messages.print(batches, limit)
         messages.finish(read)

@@ -16,7 +16,7 @@ from support.command_line import run
 from support.indexed_stores import indexed
 from support.log_ends import checkpoint, cut_log
 from support.queued_stores import dispatched, numbered
-from support.stores import Files, dledger, files_of, in_memory, log_of, message
+from support.stores import Files, dledger, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.testing import StoreSpec, write_store
@@ -289,6 +289,17 @@ def test_the_newest_rows_with_a_key_were_those_that_no_index_names(conditions: d
         found = newest_of_each(files, count, **conditions)
         assert found["auto"] == found["scan"] != []
         assert count > 2 or found["trust"] == found["scan"]
+
+
+@pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
+def test_cat_printed_first_what_an_index_names(tmp_path: Path) -> None:
+    log = log_of(numbered(message(number, topic="T0") for number in range(60)), 8192)
+    on_disk(tmp_path, files_of(log) | dispatched(log.placed) | indexed(log.placed, begin=log.placed[30].offset))
+    conditions = ["cat", tmp_path / "store", "--key", "all", "-c", "physical_offset"]
+    for limit in ((), ("-n", "100"), ("-n", "3")):
+        printed = [int(line) for line in run(*conditions, *limit).out.split() if line.isdecimal()]
+        assert printed == [each.offset for each in log.placed][: len(printed)]
+        assert len(printed) == (3 if "3" in limit else 60)
 
 
 def test_the_newest_rows_were_those_of_the_last_queue() -> None:
