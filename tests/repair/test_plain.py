@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.effort import mostly_gate
-from support.golden import unpack
+from support.golden import copy_with_holes, unpack
 from support.own_stores import STORES
 from support.queued_stores import dispatched
 from support.repaired import entries
@@ -49,7 +50,8 @@ def records(store: Path) -> dict[tuple[str, int, int], tuple[int, bytes]]:
     found = {}
     for row in rows:
         base = max(each for each in log if each <= row["physical_offset"])
-        content = log[base][row["physical_offset"] - base :][: row["record_size"]]
+        at = row["physical_offset"] - base
+        content = log[base][at : at + row["record_size"]]
         found[row["topic"], row["queue_id"], row["queue_offset"]] = row["physical_offset"], content[:28] + content[36:]
     return found
 
@@ -70,9 +72,15 @@ def ends(store: Path) -> dict[tuple[str, int], int]:
     return {(row["topic"], row["queue_id"]): row["max_offset"] for row in nr.open(store).queues().to_table().to_pylist()}
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack(NAME, tmp_path_factory.mktemp("whole"), STORES).root
+
+
 @pytest.fixture
-def peer(tmp_path: Path) -> Path:
-    return unpack(NAME, tmp_path, STORES).root
+def peer(whole: Path, tmp_path: Path) -> Path:
+    """A copy."""
+    return Path(shutil.copytree(whole.parent, tmp_path / NAME, copy_function=copy_with_holes)) / whole.name
 
 
 def test_every_message_is_at_its_queue_offset(peer: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import run
-from support.golden import unpack
+from support.golden import copy_with_holes, unpack
 from support.own_stores import STORES
 from support.peers import SIZE, entry, patched, peer, place_of
 
@@ -44,7 +44,7 @@ def plain(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copies(whole: Path, tmp_path: Path, *damages: Callable[[Path], object]) -> list[Path]:
     stores = list[Path]()
     for name, damage in zip("abc", damages, strict=False):
-        stores.append(shutil.copytree(whole, tmp_path / name))
+        stores.append(shutil.copytree(whole, tmp_path / name, copy_function=copy_with_holes))
         damage(stores[-1])
     return stores
 
@@ -87,7 +87,7 @@ def test_the_end_of_the_log_comes_too(whole: Path, plain: Path, tmp_path: Path) 
     stores = copies(whole, tmp_path, lambda each: zeros(each, end - 9000, 20_000), lambda each: zeros(each, end - 5000, 900))
     done = nr.open(stores[0]).repair(tmp_path / "two", plain=True, others=[stores[1]])
     assert done.plan.placeholders > 0
-    third = shutil.copytree(whole, tmp_path / "third")
+    third = shutil.copytree(whole, tmp_path / "third", copy_function=copy_with_holes)
     zeros(third, 900, 9000)
     done = nr.open(stores[0]).repair(tmp_path / "new", plain=True, others=[stores[1], third])
     assert (is_as(tmp_path / "new", plain), done.plan.placeholders) == (True, 0)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import native_reader as nr
 from native_reader.storage.rocksdb import is_database, open_database
@@ -27,6 +28,8 @@ STORES = (
     "v5-killed", "v5-dledger", "v5-multipath", "v5-compaction", "v5-expired", "v5-rocksdb-cq",
     "v55-all-rocks", "v55-double-rocks", "v55-lite-rocks", "v55-timer-rocks", "v55-trans-rocks",
 )  # fmt: skip
+
+_LARGE = 1 << 20
 
 OF_EACH_KIND = ("4.9.7-kinds", "5.5.0-dledger", "5.5.0-multipath", "5.5.0-rare", "v5-rocksdb-cq", "v55-all-rocks")
 """Of these and of the stores in this repository, some that differ most: for tests that read all of them only in `make sweep`."""
@@ -235,11 +238,35 @@ def differences(
 
 
 def unpack(name: str, into: Path, folder: Path = FOLDER) -> Golden:
-    """Unpack one store; sparse files stay sparse."""
+    """Unpack one store; sparse files stay sparse, and a DLedger store's index, 160 MiB of zeros in the archive, becomes so."""
     with tarfile.open(folder / f"{name}.tar.xz") as archive:
-        inside = archive.getnames()[0].partition("/")[0]
-        archive.extractall(into, filter="data")
-    return Golden(name, into / inside)
+        members = archive.getmembers()
+        large = [each for each in members if each.isreg() and not each.issparse() and each.size > _LARGE]
+        archive.extractall(into, [each for each in members if each not in large], filter="data")
+        for each in large:
+            content = archive.extractfile(each)
+            assert content is not None
+            with_holes(content, into / each.name)
+            os.utime(into / each.name, (each.mtime, each.mtime))
+    return Golden(name, into / members[0].name.partition("/")[0])
+
+
+def with_holes(content: IO[bytes], path: Path) -> None:
+    """Write a file, but no zeros that fill a piece."""
+    zeros = bytes(_LARGE)
+    with path.open("wb") as file:
+        while piece := content.read(_LARGE):
+            if piece == zeros:
+                file.seek(_LARGE, os.SEEK_CUR)
+            else:
+                file.write(piece)
+        file.truncate()
+
+
+def copy_with_holes(source: Path | str, target: Path | str) -> None:
+    """For `shutil.copytree`."""
+    with Path(source).open("rb") as content:
+        with_holes(content, Path(target))
 
 
 def opened(store: Golden) -> nr.Store:

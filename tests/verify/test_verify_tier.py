@@ -23,6 +23,8 @@ from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from native_reader.verify.tier import TierPart
 
+SMALL = {"mapped_file_size_consume_queue": 20_000, "max_hash_slot_num": 500, "max_index_num": 2_000}
+"""Tests copy the store, and a copy has no holes: those of an index are 420 MB."""
 ORDINARY = {"system_topics": False, "where": OF_TIER}
 Row = dict[str, Any]
 
@@ -31,7 +33,7 @@ Row = dict[str, Any]
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with all messages of ordinary topics in its log and in its tier."""
     store = tmp_path_factory.mktemp("tiered") / "store"
-    write_store(store, StoreSpec(bytes=60 << 10, body=100, rare=0.1, topics=4, seed=1, mapped_file_size_commit_log=15 << 10))
+    write_store(store, StoreSpec(bytes=60 << 10, body=100, rare=0.1, topics=4, seed=1, mapped_file_size_commit_log=15 << 10, **SMALL))
     add_tier(store, store / "tiered", 1_500)
     return store
 
