@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from rmqstore.cli.spoken import in_words, language_option, speak, spoken
+from rmqstore.cli.spoken import in_words, language_option, listed, speak, spoken
 from rmqstore.cli.stderr import note
 from rmqstore.text import LANGUAGES
 
@@ -105,7 +105,7 @@ class Program(click.Group):
             from difflib import get_close_matches
 
             near = _OTHER_WORDS.get(args[0]) or next(iter(get_close_matches(args[0], COMMANDS, n=1)), None)
-            kind, hint = ("no command near", near) if near else ("no command", ", ".join(COMMANDS))
+            kind, hint = ("no command near", near) if near else ("no command", listed(COMMANDS))
             ctx.fail(in_words(kind, command=args[0], hint=hint))
         return super().resolve_command(ctx, args)
 
@@ -114,6 +114,9 @@ class Program(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
+        from rmqstore.cli.asked import note_letters
+
+        note_letters(ctx.args)
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -198,7 +201,7 @@ def _text_of_click(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         if not error.possibilities:
             return in_words("no option", option=error.option_name)
-        return in_words("no option near", option=error.option_name, near="、".join(error.possibilities))
+        return in_words("no option near", option=error.option_name, near=listed(error.possibilities))
     if isinstance(error, click.MissingParameter):
         return in_words("missing parameter", name=_name_of(error))
     if isinstance(error, click.BadParameter):
@@ -220,7 +223,7 @@ def _name_of(error: click.BadParameter) -> str:
 
 def _values_of_choice(error: click.BadParameter) -> str | None:
     if error.param is not None and isinstance(error.param.type, click.Choice):
-        return in_words("not a choice", choices="、".join(map(str, error.param.type.choices)))
+        return in_words("not a choice", choices=listed(map(str, error.param.type.choices)))
     return None
 
 
