@@ -51,7 +51,17 @@ _LETTERS: dict[str, str] = {}
 """The letter of a flag that has one."""
 _typed: set[str] = set()
 """The flags of which the user typed the letter, for errors: click does not say which of the two it was."""
-_WITHOUT_AN_OPTION = {"crc": "--crc", "names": "--name", "for_version": "--for", "now": "--now", "disk_free": "--disk-free"}
+_WITHOUT_AN_OPTION = {
+    "to": "--to",
+    "partition_by": "--partition-by",
+    "compression": "--compression",
+    "text_bodies": "--text",
+    "crc": "--crc",
+    "names": "--name",
+    "for_version": "--for",
+    "now": "--now",
+    "disk_free": "--disk-free",
+}
 _PLACES = tuple(FLAGS)[:4]
 _AGO = re.compile(r"\s*([0-9]{1,9})\s*([smhd])\s*")
 _OF_MQADMIN = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})#([0-9]{2}:[0-9]{2}:[0-9]{2}):([0-9]{3})\s*")

@@ -170,7 +170,9 @@ def _flushed(code: int) -> int:
         sys.stdout.flush()
     except OSError as error:
         if code != UNREADABLE:  # else it was said already
-            note(in_words("error", what=in_words("error of output", why=str(error.strerror))))
+            from native_reader.sentences import words_of
+
+            note(in_words("error", what=in_words("error of output", why=words_of(error))))
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again when it ends
         return UNREADABLE
     return code
@@ -256,7 +258,9 @@ def text_of(error: Exception) -> str:
     if isinstance(error, StoreError) and isinstance(error.said, Sentence):
         text = text_in(error.said, spoken(), spelled)
     else:
-        text = str(error.spelled(spelled) if isinstance(error, StoreError) else error)
+        from native_reader.sentences import told
+
+        text = str(error.spelled(spelled)) if isinstance(error, StoreError) else told(error).text(spoken())
     return " ".join(text.replace(in_words("skip damage"), in_words("not strict")).splitlines())
 
 

@@ -54,6 +54,16 @@ def test_lists_are_as_chinese_has_them(store: Path) -> None:
     assert "messages、damage、" in last_line("tables", store, "bogus")[1]
 
 
+def test_a_file_that_is_not_there(store: Path, tmp_path: Path) -> None:
+    """What the system says was in English only; and of a state, that its folder is missing was not said."""
+    error = run("find", store, "--keys", tmp_path / "keys.txt", "--lang", "zh").err.splitlines()[-1]
+    assert error == f"错误：--keys 的值不正确：{tmp_path}/keys.txt：文件或目录不存在（No such file or directory）"
+    code, error = last_line("export", store, "-o", tmp_path / "out", "--state", tmp_path / "none" / "state.json")
+    assert (code, error) == (3, f"错误：无法写入 {tmp_path}/none/state.json：目录 {tmp_path}/none 不存在。请先创建")
+    code, error = last_line("export", store, "-o", tmp_path / "out", "--to", "csv", "--compression", "rar")
+    assert (code, error) == (2, "错误：--to=csv 不能使用 --compression='rar'。可选值为 none, gzip, zstd")
+
+
 def test_the_name_of_a_file_of_rows(store: Path) -> None:
     """The reason was in English."""
     assert last_line("sql", store, "SELECT 1", "-o", "rows.txt")[1].startswith(
