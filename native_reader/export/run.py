@@ -99,7 +99,7 @@ def _shape(wanted: WantedExport, to: str, partition_by: str | Sequence[str], com
     if compression is not None and compression not in possible:
         raise OptionError(say("no such compression", compression=shown(compression), format=to, possible=", ".join(possible)))
     if text_bodies and to not in TEXT_FORMATS:
-        raise OptionError(say("text bodies only", formats=" and to=".join(TEXT_FORMATS)))
+        raise OptionError(Said("text bodies only"))
     partitioning = partitioning_of(partition_by, None if wanted.zone is None else moment_zone(wanted.zone))
     name = wanted.projection.column_name_of_corrupt_record
     if name in partitioning.names:

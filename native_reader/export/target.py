@@ -271,6 +271,8 @@ def save_text(path: str, text: str, stores: Iterable[StoreFiles]) -> None:
             os.fsync(file.fileno())
         os.replace(part, path)
         flush_folder(folder)
+    except FileNotFoundError as error:
+        raise ExportError(say("output without folder", path=path, parent=folder)) from error
     except OSError as error:
         raise ExportError(say("file not written", path=path, why=words_of(error))) from error
 

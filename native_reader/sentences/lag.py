@@ -4,6 +4,7 @@ from __future__ import annotations
 
 LAG = {
     "no offset matches": ("no consumer offset matches", "没有符合条件的消费位点"),
+    "no offset of group": ("warning: group {group} has no consumer offset", "警告：消费组 {group} 没有消费位点"),
     "no group offsets": ("the store has no consumer offsets", "store 中没有消费位点"),
     "without lag": ("--all also shows {rows:,} {rows:row|rows} without a lag", "另有 {rows:,} 行没有堆积，用 --all 显示"),
     "lag in tier": (

@@ -107,6 +107,10 @@ SCREENS = {
         "{ranges:,} {ranges:range|ranges} of the log could not be read. All: {file}",
         "commitlog 有 {ranges:,} 处无法读取，全部见 {file}",
     ),
+    "no format of name": (
+        "{path} does not end in .parquet, .arrow, .jsonl, .json or .csv, the last three also with .gz or .zst",
+        "{path} 的扩展名不是 .parquet、.arrow、.jsonl、.json 或 .csv；后三种还可加 .gz 或 .zst",
+    ),
     "rows in file": ("{rows:,} {rows:row|rows} in {file}", "{rows:,} 行写入 {file}"),
     "extract needs": ("An extract needs a topic: --topic NAME.", "提取需要指定 topic：--topic NAME"),
     "no offset": (
@@ -230,6 +234,10 @@ SCREENS = {
     # dlq
     "none given up of these": ("no message that matches was given up", "没有符合条件的死信消息"),
     "none given up": ("no message was given up", "没有死信消息"),
+    "to export dead of groups": (
+        "to export all dead messages of these groups, with bodies and properties:",
+        "导出这些消费组的全部死信消息，包括消息体和消息属性：",
+    ),
     "to export dead": ("to export them, with bodies and properties:", "导出死信消息，包括消息体和消息属性："),
     # stat
     "groups left out": ("{count:,} more groups are not shown; --top 0 shows all", "另有 {count:,} 组未显示；用 --top 0 显示全部"),

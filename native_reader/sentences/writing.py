@@ -77,32 +77,35 @@ WRITING = {
         "{path} 中的导出来自版本 {before}，当前是 {now}。请用原来的版本完成，或重新导出",
     ),
     "partition twice": (
-        "partition_by names '{name}' twice",
-        "partition_by 中 {name} 出现两次",
+        f"{option_name('partition_by')} names '{{name}}' twice",
+        f"{option_name('partition_by')} 中 {{name}} 出现两次",
     ),
     "no partition column": (
-        "partition_by: {name} is not a partition column.{near} Possible: {columns}",
-        "partition_by：{name} 不是分区列。{near}可选值为 {columns}",
+        f"{option_name('partition_by')}: {{name}} is not a partition column.{{near}} Possible: {{columns}}",
+        f"{option_name('partition_by')}：{{name}} 不是分区列。{{near}}可选值为 {{columns}}",
     ),
     "no format": (
-        "to={format} is not a format.{near} Possible: {formats}",
-        "to={format} 不是支持的格式。{near}可选值为 {formats}",
+        f"{option_name('to')}={{format}} is not a format.{{near}} Possible: {{formats}}",
+        f"{option_name('to')}={{format}} 不是支持的格式。{{near}}可选值为 {{formats}}",
     ),
     "no such compression": (
-        "compression={compression} is not possible with to={format}. Possible: {possible}",
-        "to={format} 不能使用 compression={compression}。可选值为 {possible}",
+        f"{option_name('compression')}={{compression}} is not possible with {option_name('to')}={{format}}. Possible: {{possible}}",
+        f"{option_name('to')}={{format}} 不能使用 {option_name('compression')}={{compression}}。可选值为 {{possible}}",
     ),
     "text bodies only": (
-        "text_bodies is only for to={formats}. Other formats hold the bytes themselves",
-        "text_bodies 只能用于 to={formats}。其他格式直接保存字节",
+        (
+            f"{option_name('text_bodies')} is only for {option_name('to')}=jsonl and {option_name('to')}=csv. "
+            "Other formats hold the bytes themselves"
+        ),
+        f"{option_name('text_bodies')} 只能用于 {option_name('to')}=jsonl 和 {option_name('to')}=csv。其他格式直接保存字节",
     ),
     "corrupt is partition": (
-        "column_name_of_corrupt_record={name} is also a partition column. Choose a new name",
-        "column_name_of_corrupt_record={name} 也是分区列。请换一个名称",
+        f"{option_name('column_name_of_corrupt_record')}={{name}} is also a partition column. Choose a new name",
+        f"{option_name('column_name_of_corrupt_record')}={{name}} 也是分区列。请换一个名称",
     ),
     "all columns partition": (
-        "partition_by names every column, so the files would be empty. Add columns",
-        "partition_by 包含了全部列，文件会是空的。请增加列",
+        f"{option_name('partition_by')} names every column, so the files would be empty. Add columns",
+        f"{option_name('partition_by')} 包含了全部列，文件会是空的。请增加列",
     ),
     "folder with other files": (
         "{path} is not empty, and holds no export to continue. Choose a new or empty folder",
@@ -129,8 +132,8 @@ WRITING = {
         "{path} 位于 store {store} 之内。请换一个 store 之外的目录：不改动 store",
     ),
     "many partitions": (
-        "partition_by={names} makes more than {most:,} partitions in one task. Choose columns with fewer values",
-        "partition_by={names} 在一个任务中产生的分区超过 {most:,} 个。请选择取值较少的列",
+        f"{option_name('partition_by')}={{names}} makes more than {{most:,}} partitions in one task. Choose columns with fewer values",
+        f"{option_name('partition_by')}={{names}} 在一个任务中产生的分区超过 {{most:,}} 个。请选择取值较少的列",
     ),
     "state of newer version": (
         "{path}: a state of version {number}; this package reads version {version}. Use a newer one",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.spoken import in_words, language_option
+from rmqstore.cli.spoken import in_words, language_option, listed
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -47,7 +47,21 @@ FLAGS = {
 
 BROKER = "broker"
 """The column with the name of a broker: the first one, of several stores."""
-_WITHOUT_AN_OPTION = {"crc": "--crc", "names": "--name", "for_version": "--for", "now": "--now", "disk_free": "--disk-free"}
+_LETTERS: dict[str, str] = {}
+"""The letter of a flag that has one."""
+_typed: set[str] = set()
+"""The flags of which the user typed the letter, for errors: click does not say which of the two it was."""
+_WITHOUT_AN_OPTION = {
+    "to": "--to",
+    "partition_by": "--partition-by",
+    "compression": "--compression",
+    "text_bodies": "--text",
+    "crc": "--crc",
+    "names": "--name",
+    "for_version": "--for",
+    "now": "--now",
+    "disk_free": "--disk-free",
+}
 _PLACES = tuple(FLAGS)[:4]
 _AGO = re.compile(r"\s*([0-9]{1,9})\s*([smhd])\s*")
 _OF_MQADMIN = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})#([0-9]{2}:[0-9]{2}:[0-9]{2}):([0-9]{3})\s*")
@@ -64,6 +78,9 @@ class Asked:
     paths: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    has_where: bool = False
+    """Whether there is a condition beside the groups, which are in `where`, too."""
     options: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     strict: bool = False
     jobs: int = 1
@@ -107,7 +124,7 @@ class Asked:
                 from native_reader.errors import OptionError
                 from native_reader.sentences import meant, say
 
-                raise OptionError(say("unknown option", name=name, near=meant(name, types), known=", ".join(types)))
+                raise OptionError(say("unknown option", name=name, near=meant(name, types), known=listed(types)))
             texts = (given,) if isinstance(given, str) else given
             parsed = [types[name].parse(name, text) for text in texts]
             found[name] = parsed[0] if len(parsed) == 1 else [each for value in parsed for each in _several(value)]
@@ -150,8 +167,16 @@ def spelled(name: str) -> str:
     """The name of an engine's option as it is written here; also of `name=value`."""
     name, equals, value = name.partition("=")
     if flag := (FLAGS | _WITHOUT_AN_OPTION).get(name):
-        return flag
+        return _LETTERS[flag] if flag in _typed else flag
     return f"--option {name}{equals}{_BOOLEANS.get(value, value)}"
+
+
+def note_letters(arguments: Sequence[str]) -> None:
+    """Remember which options were given by their letters, before the arguments are parsed: `-b 2h` or `-b2h`."""
+    short = {each[:2] for each in arguments if each[:1] == "-" != each[1:2]}
+    names = {each.partition("=")[0] for each in arguments if each.startswith("--")}
+    _typed.clear()
+    _typed.update(flag for flag, letter in _LETTERS.items() if letter in short and flag not in names)
 
 
 def _rate(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -197,6 +222,7 @@ class Number(click.IntRange):
 
 def _option(name: str, *also: str, help: str, **more: Any) -> Decorator:
     """The flag of an engine's option."""
+    _LETTERS.update((FLAGS[name], letter) for letter in also)
     return click.option(FLAGS[name], *also, name, help=help, **more)
 
 
@@ -295,10 +321,11 @@ def _asked(values: dict[str, Any]) -> Asked:
     places = {name: given for name in _PLACES if (given := values.pop(name, None)) is not None}
     given = {name: values.pop(name) for name in FLAGS if name in values}
     flags = {name: value for name, value in given.items() if value not in (None, ())}
-    if groups := values.pop("groups", ()):
+    has_where = "where" in flags
+    if groups := tuple(values.pop("groups", ())):
         names = ", ".join("'{}'".format(each.replace("\\", r"\\").replace("'", r"\'")) for each in groups)
-        flags["where"] = f"group IN ({names})" + (f" AND ({flags['where']})" if "where" in flags else "")
+        flags["where"] = f"group IN ({names})" + (f" AND ({flags['where']})" if has_where else "")
     if twice := next((name for name in more if name in flags), None):
         raise click.UsageError(in_words("same option", name=twice, flag=FLAGS[twice]), click.get_current_context())
     settings = {name: values.pop(name) for name in ("strict", "jobs", "as_json") if name in values}
-    return Asked(tuple(paths), places, values.pop("names", ()), {**flags, **more}, **settings)
+    return Asked(tuple(paths), places, values.pop("names", ()), groups, has_where, {**flags, **more}, **settings)

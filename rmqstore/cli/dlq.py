@@ -76,5 +76,7 @@ def _summarize(rows: list[dict[str, Any]], asked: Asked) -> None:
         note(Said("none given up of these" if "where" in asked.options else "none given up"))
         return
     places = [each for name, value in asked.places.items() for each in (FLAGS[name], value)]
-    note(Said("to export dead"))
-    note(f"  rmqstore export {join((*asked.paths, *places))} -o dead-letters --where \"kind = 'dlq'\" --columns '*'")
+    is_filtered = "where" in asked.options
+    topics = [each for group in sorted({row["group"] for row in rows} if is_filtered else ()) for each in ("--topic", f"%DLQ%{group}")]
+    note(Said("to export dead of groups" if is_filtered else "to export dead"))
+    note(f"  rmqstore export {join((*asked.paths, *places, '-o', 'dead-letters', *topics))} --where \"kind = 'dlq'\" --columns '*'")

@@ -14,7 +14,7 @@ from rmqstore.cli.given import keys_in
 from rmqstore.cli.messages import BODY, MESSAGES, Messages
 from rmqstore.cli.program import FOUND
 from rmqstore.cli.reading import Read
-from rmqstore.cli.spoken import in_words
+from rmqstore.cli.spoken import in_words, listed
 from rmqstore.cli.stderr import note
 from rmqstore.text import moment_of
 
@@ -87,7 +87,7 @@ def find(asked: Asked, at: dict[str, Any], first: bool, keys_file: str | None, b
     if not conditions and not at:
         raise click.UsageError(in_words("nothing to find"))
     if twice := sorted(at.keys() & asked.options.keys()):
-        raise click.UsageError(in_words("offset sets", options=", ".join(map(spelled, twice))))
+        raise click.UsageError(in_words("offset sets", options=listed(map(spelled, twice))))
     messages = Messages(asked, body)
     with Read(asked) as read:
         store = asked.open()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rmqstore.cli.spoken import in_words
+from rmqstore.cli.spoken import in_words, spoken
 
 _MOST_KEYS = 1_000_000
 
@@ -21,8 +21,10 @@ def text_of(path: str, option: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else in_words("not utf-8")
-        raise fault_in(path, str(why), option) from error
+        from native_reader.sentences import words_of
+
+        why = words_of(error).text(spoken()) if isinstance(error, OSError) else in_words("not utf-8")
+        raise fault_in(path, why, option) from error
 
 
 def keys_in(path: str) -> list[str]:

@@ -238,12 +238,12 @@ HELP_TEXTS: dict[str, str] = {
     (
         "A group with a tag filter skips messages: rmqstore tables STORE lag_by_tag counts them by tag. Nothing in the store "
         "says how fast a group consumes; two runs do. If there are several stores, each row names its broker. The exit code is "
-        "1 if an offset is after the end of its queue, or if --verify found errors, warnings, or a message that is not as the "
-        "broker left it."
+        "1 if a group of --group has no offset, if an offset is after the end of its queue, or if --verify found "
+        "errors, warnings, or a message that is not as the broker left it."
     ): (
         "按 tag 过滤的消费组会跳过一些消息，按 tag 计数请用 rmqstore tables STORE lag_by_tag。store 中看不出消费速度，执行两次"
-        "即可比较。有多个 store 时，每行都有 broker 的名称。有消费位点超出队列末尾，或 --verify 发现错误、警告或不能正常消费的"
-        "消息时，退出码为 1。"
+        "即可比较。有多个 store 时，每行都有 broker 的名称。--group 指定的消费组没有消费位点、"
+        "有消费位点超出队列末尾，或 --verify 发现错误、警告或不能正常消费的消息时，退出码为 1。"
     ),
     "A row for each topic of a group, or each queue.  [default: topic]": "每行是消费组的一个 topic，或一个队列  [默认：topic]",
     "Also groups that are not behind.": "也显示没有堆积的消费组",

@@ -47,8 +47,8 @@ Of the log, one record of each queue is read. --verify reads all of it, and coun
   not_read       in a file that was not read
 
 A group with a tag filter skips messages: rmqstore tables STORE lag_by_tag counts them by tag. Nothing in the store says how fast a
-group consumes; two runs do. If there are several stores, each row names its broker. The exit code is 1 if an offset is after the end
-of its queue, or if --verify found errors, warnings, or a message that is not as the broker left it.
+group consumes; two runs do. If there are several stores, each row names its broker. The exit code is 1 if a group of --group has no
+offset, if an offset is after the end of its queue, or if --verify found errors, warnings, or a message that is not as the broker left it.
 """
 EPILOG = """\b
 Examples:
@@ -80,6 +80,7 @@ _FAULTS = tuple(_STATES)[1:]
 @takes(PATHS, GROUPS, NAMES, WHERE, LANGUAGE, AS_JSON, READING, PLACES)
 def lag(asked: Asked, by: str, is_all: bool, verify: bool, lang: str) -> int:
     from native_reader.facts import Tally
+    from native_reader.sentences import say
 
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings() as warned:
@@ -100,7 +101,10 @@ def lag(asked: Asked, by: str, is_all: bool, verify: bool, lang: str) -> int:
     _print(output, shown, (*((BROKER,) if names else ()), *_BY[by]), verify)
     for said in _said(rows, shown, checks, is_filtered="where" in asked.values(), is_json=output.is_json):
         note(said.text(lang))
-    is_well = not (warned.has_loss or any(row["ahead"] or row["traceless"] for row in rows))
+    absent = [] if asked.has_where else [group for group in dict.fromkeys(asked.groups) if all(group != row["group"] for row in rows)]
+    for group in absent:
+        note(say("no offset of group", group=repr(group)).text(lang))
+    is_well = not (absent or warned.has_loss or any(row["ahead"] or row["traceless"] for row in rows))
     return CLEAN if is_well and all(check.is_clean for check in checks.values()) else FOUND
 
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from rmqstore.cli.spoken import in_words, language_option, speak, spoken
+from rmqstore.cli.spoken import in_words, language_option, listed, speak, spoken
 from rmqstore.cli.stderr import note
 from rmqstore.text import LANGUAGES
 
@@ -105,7 +105,7 @@ class Program(click.Group):
             from difflib import get_close_matches
 
             near = _OTHER_WORDS.get(args[0]) or next(iter(get_close_matches(args[0], COMMANDS, n=1)), None)
-            kind, hint = ("no command near", near) if near else ("no command", ", ".join(COMMANDS))
+            kind, hint = ("no command near", near) if near else ("no command", listed(COMMANDS))
             ctx.fail(in_words(kind, command=args[0], hint=hint))
         return super().resolve_command(ctx, args)
 
@@ -114,6 +114,9 @@ class Program(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
+        from rmqstore.cli.asked import note_letters
+
+        note_letters(ctx.args)
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -167,7 +170,9 @@ def _flushed(code: int) -> int:
         sys.stdout.flush()
     except OSError as error:
         if code != UNREADABLE:  # else it was said already
-            note(in_words("error", what=in_words("error of output", why=str(error.strerror))))
+            from native_reader.sentences import words_of
+
+            note(in_words("error", what=in_words("error of output", why=words_of(error))))
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again when it ends
         return UNREADABLE
     return code
@@ -198,7 +203,7 @@ def _text_of_click(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         if not error.possibilities:
             return in_words("no option", option=error.option_name)
-        return in_words("no option near", option=error.option_name, near="、".join(error.possibilities))
+        return in_words("no option near", option=error.option_name, near=listed(error.possibilities))
     if isinstance(error, click.MissingParameter):
         return in_words("missing parameter", name=_name_of(error))
     if isinstance(error, click.BadParameter):
@@ -220,7 +225,7 @@ def _name_of(error: click.BadParameter) -> str:
 
 def _values_of_choice(error: click.BadParameter) -> str | None:
     if error.param is not None and isinstance(error.param.type, click.Choice):
-        return in_words("not a choice", choices="、".join(map(str, error.param.type.choices)))
+        return in_words("not a choice", choices=listed(map(str, error.param.type.choices)))
     return None
 
 
@@ -253,7 +258,9 @@ def text_of(error: Exception) -> str:
     if isinstance(error, StoreError) and isinstance(error.said, Sentence):
         text = text_in(error.said, spoken(), spelled)
     else:
-        text = str(error.spelled(spelled) if isinstance(error, StoreError) else error)
+        from native_reader.sentences import told
+
+        text = str(error.spelled(spelled)) if isinstance(error, StoreError) else told(error).text(spoken())
     return " ".join(text.replace(in_words("skip damage"), in_words("not strict")).splitlines())
 
 

@@ -11,7 +11,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, BROKER, LANGUAGE, NAMES, PATHS, PLACES, READING, RETENTION, WHERE, WRITTEN_SUMMARY, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.spoken import in_words
+from rmqstore.cli.spoken import in_words, listed
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.cli.summarize import complete
 from rmqstore.text import as_json
@@ -117,7 +117,7 @@ def _refuse_others(options: Iterable[str]) -> None:
 
     possible = [name for name in TABLE_OPTIONS if name not in _OF_ROWS]
     if wrong := next((name for name in options if name not in possible), None):
-        raise click.UsageError(in_words("not for report", name=wrong, possible=", ".join(possible)), click.get_current_context())
+        raise click.UsageError(in_words("not for report", name=wrong, possible=listed(possible)), click.get_current_context())
 
 
 def _moment(text: str, zone: tzinfo) -> datetime:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rmqstore.cli.spoken import in_words
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -28,8 +30,7 @@ def _format_of(path: Path) -> tuple[str, str | None]:
     compression = _COMPRESSIONS.get(path.suffix)
     format_ = _FORMATS.get(Path(path.stem).suffix if compression else path.suffix)
     if format_ is None or (compression and format_ not in _TEXT):
-        what = "does not end in .parquet, .arrow, .jsonl, .json or .csv, the last three also with .gz or .zst"
-        raise click.BadParameter(f"{path} {what}", click.get_current_context(), param_hint="--output")
+        raise click.BadParameter(in_words("no format of name", path=str(path)), click.get_current_context(), param_hint="--output")
     return format_, compression
 
 

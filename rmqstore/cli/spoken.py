@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,11 @@ def in_words(kind: str, **values: int | str | Said) -> str:
     from native_reader.sentences import say
 
     return say(kind, **values).text(spoken())
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names one after another, as the language of this command does it."""
+    return ", ".join(names) if spoken() == LANGUAGES[0] else "、".join(names)
 
 
 def speak(arguments: Sequence[str]) -> None:
@@ -59,5 +64,5 @@ def language_option(**more: Any) -> Callable[[Callable[..., Any]], Callable[...,
 def _language(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
     """Also `zh_CN`, `zh-Hans` or `en_US.UTF-8`. Without a value, that of the locale, if it is one of them."""
     if value is not None and language_of(value) is None:
-        raise click.BadParameter(in_words("no language", value=repr(value), languages=", ".join(LANGUAGES)), context, parameter)
+        raise click.BadParameter(in_words("no language", value=repr(value), languages=listed(LANGUAGES)), context, parameter)
     return spoken()

@@ -12,7 +12,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, Asked, Number, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
-from rmqstore.cli.spoken import in_words, spoken
+from rmqstore.cli.spoken import in_words, listed, spoken
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import LANGUAGES, for_people
 
@@ -89,7 +89,7 @@ def _known(name: str | None) -> str:
     from native_reader.api import TABLE_NAMES
     from native_reader.errors import nearest
 
-    known = ", ".join(TABLE_NAMES)
+    known = listed(TABLE_NAMES)
     if name is None:
         raise click.UsageError(in_words("no table named", tables=known))
     if name in TABLE_NAMES:

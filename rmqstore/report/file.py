@@ -78,9 +78,9 @@ def _opened(part: Path, output: Path) -> TextIO:
     try:
         return part.open("x", encoding="utf-8")
     except FileNotFoundError as error:
-        raise nr.OptionError(say("output without folder", path=str(output), parent=str(output.parent))) from error
+        raise nr.ExportError(say("output without folder", path=str(output), parent=str(output.parent))) from error
     except OSError as error:
-        raise nr.OptionError(say("output not opened", path=str(output), why=words_of(error))) from error
+        raise nr.ExportError(say("output not opened", path=str(output), why=words_of(error))) from error
 
 
 def _destination(output: Path) -> Path:

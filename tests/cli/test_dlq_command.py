@@ -47,6 +47,18 @@ def test_the_command_that_it_names_exports_them(failing: Path, tmp_path: Path, m
     assert [json.loads(line)["topic"] for line in lines] == ["%DLQ%CG_fails"] * 2
 
 
+def test_the_command_that_it_names_exports_the_groups_that_were_asked_for(
+    failing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It exported those of all groups."""
+    shown = run("dlq", failing, "-g", "CG_fails").err.splitlines()
+    assert shown[0] == "to export all dead messages of these groups, with bodies and properties:"
+    _, *command = shlex.split(shown[1])
+    assert command[command.index("--topic") + 1] == "%DLQ%CG_fails"
+    monkeypatch.chdir(tmp_path)
+    assert run(*command).code == 0
+
+
 def test_the_command_that_it_names_has_the_places_of_the_store(failing: Path, tmp_path: Path) -> None:
     shown = run("dlq", "--commitlog", failing / "commitlog")
     assert f"rmqstore export --commitlog {failing / 'commitlog'} -o" in shown.err

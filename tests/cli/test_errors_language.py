@@ -46,10 +46,36 @@ def test_an_export_that_cannot_be_written(store: Path, tmp_path: Path) -> None:
     assert (code, error) == (2, f"错误：{tmp_path}/full 不为空，其中没有可继续的导出。请换一个新目录或空目录")
 
 
+def test_lists_are_as_chinese_has_them(store: Path) -> None:
+    """They had English commas."""
+    assert last_line("nothing")[1].startswith("错误：没有命令 nothing。全部命令：doctor、ls、stat、")
+    assert last_line("find", store, "--offset", "T0/0/1", "-t", "T0", "-q", "0") == (2, "错误：--offset 已包含 -q、-t")
+    assert "topic、topic_pattern、queue_id、" in last_line("cat", store, "--option", "bogus=1")[1]
+    assert "messages、damage、" in last_line("tables", store, "bogus")[1]
+
+
+def test_a_file_that_is_not_there(store: Path, tmp_path: Path) -> None:
+    """What the system says was in English only; and of a state, that its folder is missing was not said."""
+    error = run("find", store, "--keys", tmp_path / "keys.txt", "--lang", "zh").err.splitlines()[-1]
+    assert error == f"错误：--keys 的值不正确：{tmp_path}/keys.txt：文件或目录不存在（No such file or directory）"
+    code, error = last_line("export", store, "-o", tmp_path / "out", "--state", tmp_path / "none" / "state.json")
+    assert (code, error) == (3, f"错误：无法写入 {tmp_path}/none/state.json：目录 {tmp_path}/none 不存在。请先创建")
+    code, error = last_line("export", store, "-o", tmp_path / "out", "--to", "csv", "--compression", "rar")
+    assert (code, error) == (2, "错误：--to=csv 不能使用 --compression='rar'。可选值为 none, gzip, zstd")
+
+
+def test_the_name_of_a_file_of_rows(store: Path) -> None:
+    """The reason was in English."""
+    assert last_line("sql", store, "SELECT 1", "-o", "rows.txt")[1].startswith(
+        "错误：--output 的值不正确：rows.txt 的扩展名不是 .parquet、"
+    )
+
+
 OPTIONS = {
     ("--option", "mod=x"): "错误：没有选项 mod。是不是 mode？全部选项：",
     ("--option", "mode=x"): "错误：--option mode 的可选值为 ",
     ("--rate", "much"): "错误：--rate='much' 不是大小。例如：134217728、'128m'、'1g'",
+    ("-b", "yesterday"): "错误：-b='yesterday' 不是时间。例如：",
     ("--since", "yesterday"): "错误：--since='yesterday' 不是时间。例如：",
     ("--since", "2026-01-31 12:00:00"): "错误：时间 --since='2026-01-31 12:00:00' 没有时区。请写成 '2026-01-31 12:00:00Z'（UTC）或 ",
     ("--columns", "bodi"): "错误：没有列 bodi。是不是 body？全部列：",

@@ -79,10 +79,10 @@ def test_export_skips_damage_and_lists_it(damaged: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--to", "parqet"], "Did you mean 'parquet'?"),
-        (["--partition-by", "topics"], "Did you mean 'topic'?"),
-        (["--compression", "rar"], "Possible: zstd, none, snappy, lz4, gzip"),
-        (["--text"], "only for to=jsonl and to=csv"),
+        (["--to", "parqet"], "--to='parqet' is not a format. Did you mean 'parquet'?"),
+        (["--partition-by", "topics"], "--partition-by: 'topics' is not a partition column. Did you mean 'topic'?"),
+        (["--compression", "rar"], "--compression='rar' is not possible with --to=parquet. Possible: zstd, none, snappy, lz4, gzip"),
+        (["--text"], "--text is only for --to=jsonl and --to=csv"),
     ],
 )
 def test_wrong_arguments_of_export(store: Path, tmp_path: Path, arguments: list[str], words: str) -> None:

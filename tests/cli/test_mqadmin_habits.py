@@ -27,6 +27,7 @@ def test_a_group_is_named_as_in_mqadmin(groups: Path) -> None:
     assert {row["group"] for row in run("lag", groups, "-g", "it's", "-g", "stock", "--json").rows} == {"it's", "stock"}
     assert run("lag", groups, "-g", "stock", "--where", "lag > 15 OR lag < 3", "--json").rows == []
     assert "no consumer offset matches" in run("lag", groups, "-g", "nobody").err
+    assert run("lag", groups, "-g", "stock", "--where", "lag > 15").code == 0
     assert "no message that matches was given up" in run("dlq", groups, "-g", "billing").err
     both = run("lag", groups, "-g", "stock", "--option", "where=lag > 0")
     assert (both.code, "--option where and --where are the same option" in both.err) == (2, True)
@@ -42,6 +43,21 @@ def test_ids_and_times_are_given_as_in_mqadmin(store: Path, rows: list[dict[str,
         assert len(found) == len([row for row in rows if begin <= row["store_timestamp"] < end]) > 0
     since, until = (str(int(moment.timestamp() * 1000)) for moment in (begin, end))
     assert len(run("cat", store, "-b", since, "-e", until, "--json").rows) == len(found)
+
+
+def test_a_group_that_has_no_offset_is_said(groups: Path) -> None:
+    """A misspelled group looked like one without a lag: no row, no word in JSON, and 0."""
+    ended = run("lag", groups, "-g", "biling", "-g", "stock", "--json")
+    assert (ended.code, ended.err.splitlines()[-1]) == (1, "warning: group 'biling' has no consumer offset")
+    assert [row["group"] for row in ended.rows] == ["stock"]
+
+
+def test_an_error_names_the_letter_that_was_typed(store: Path) -> None:
+    """It named --since, which was not in the command."""
+    for letter in (("-b", "soon"), ("-bsoon",)):
+        assert run("cat", store, *letter).err.startswith("error: -b='soon' is not a time")
+    assert run("cat", store, "--since", "soon", "-q", "0").err.startswith("error: --since='soon' is not a time")
+    assert run("cat", store, "--since=soon").err.startswith("error: --since='soon' is not a time")
 
 
 @pytest.mark.parametrize("command", ["find", "lag", "dlq", "doctor"])

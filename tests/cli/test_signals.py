@@ -235,7 +235,8 @@ def test_a_full_disk_is_an_error_in_one_line(store: Path) -> None:
             )
             assert ended.returncode == 3
             assert ended.stderr.startswith("error: ")
-            assert "No space left on device" in ended.stderr
+            assert ended.stderr.endswith("No space left on device\n")
+            assert "Errno" not in ended.stderr
             assert ended.stderr.count("\n") == 1
 
 

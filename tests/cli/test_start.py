@@ -171,7 +171,7 @@ def test_completion_lists_commands_and_tables() -> None:
         (["find", "{store}"], "Nothing to find"),
         (["find"], "Missing argument 'STORE...'"),
         (["find", "{store}", "--offset", "a/b"], "is neither an offset in the log nor TOPIC/QUEUE/OFFSET"),
-        (["find", "{store}", "--offset", "T0/0/1", "-t", "T0"], "--offset already sets --topic"),
+        (["find", "{store}", "--offset", "T0/0/1", "-t", "T0"], "--offset already sets -t"),
         (["tables", "{store}", "damge"], "'damge' is not a table. Did you mean 'damage'?"),
         (["tables", "{store}"], "The name of a table is missing after the store: rmqstore tables {store} NAME. All tables: messages, "),
         (["tables", "--commitlog", "{store}/commitlog"], "The name of a table is missing. All tables: messages, "),

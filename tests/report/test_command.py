@@ -76,10 +76,11 @@ def test_a_file_that_cannot_be_written_is_an_error_before_the_log_is_read(tmp_pa
     made(tmp_path)
     monkeypatch.setattr("native_reader.facts.gather.gather", None)
     ended = run("report", tmp_path / "store", "-o", tmp_path / "nowhere" / "page.html")
-    assert (ended.code, ended.out) == (2, "")
+    assert (ended.code, ended.out) == (3, "")  # it was 2, which is for wrong arguments
     assert f"cannot write there: the folder {tmp_path / 'nowhere'} does not exist. Make it first" in " ".join(ended.err.split())
     (tmp_path / "file").touch()
     ended = run("report", tmp_path / "store", "-o", tmp_path / "file" / "page.html")
+    assert ended.code == 3
     assert "cannot write there: Not a directory" in ended.err
 
 
