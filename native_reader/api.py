@@ -17,7 +17,7 @@ from native_reader.frames.lazy import Lazy
 from native_reader.lazy import Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, ReadOptions, options_of
 from native_reader.scan.progress import Watch
-from native_reader.sentences import ENGLISH, LANGUAGES, Said, meant, say
+from native_reader.sentences import ENGLISH, LANGUAGES, Said, commas, meant, say
 from native_reader.storage.broker_conf import (
     USUAL_START,
     FileSizes,
@@ -184,7 +184,7 @@ class Store:
         """
         if not isinstance(name, str) or name not in ("messages", *TABLES):
             near = meant(name, TABLE_NAMES) if isinstance(name, str) else Said("nothing")
-            raise OptionError(say("no table", name=shown(name), near=near, tables=", ".join(TABLE_NAMES)))
+            raise OptionError(say("no table", name=shown(name), near=near, tables=commas(TABLE_NAMES)))
         if name == "messages":
             return self.messages(**options)
         return self._table(f"table={name}", name, (*TABLE_OPTIONS, *TABLES[name].options), options)
@@ -793,7 +793,7 @@ def _message_options(options: Mapping[str, Any]) -> ReadOptions:
     known = [each.name for each in options_of(ReadOptions)]
     for name in options:
         if name not in known:
-            raise OptionError(say("unknown option", name=name, near=meant(name, known), known=", ".join(known)))
+            raise OptionError(say("unknown option", name=name, near=meant(name, known), known=commas(known)))
     return ReadOptions(**options)
 
 
@@ -802,7 +802,7 @@ def _checked(what: str, taken: Sequence[str], options: Mapping[str, Any]) -> Map
     for option in options:
         if option not in taken:
             near = meant(option, taken)
-            raise OptionError(say("option not taken", what=what, option=option, near=near, taken=", ".join(taken)))
+            raise OptionError(say("option not taken", what=what, option=option, near=near, taken=commas(taken)))
     return options
 
 

@@ -53,7 +53,7 @@ class Arrivals:
             raise OptionError(say("wrong start", earliest=EARLIEST, latest=LATEST, start=repr(start)))
         if not isinstance(pause, int | float) or not 0 <= pause <= _MOST_PAUSE:
             raise OptionError(say("wrong pause", most=_MOST_PAUSE, pause=repr(pause)))
-        refuse_in_streams(options, "Omit it")
+        refuse_in_streams(options)
         self._options, self._projection, self._pause = options, options.projection(), pause
         self._list_stores, self._stopped = list_stores, Event()
         self._stream = Stream(list_stores, predicate_of(options), options.planning(), start_of(options.values, start), warn or _warn)

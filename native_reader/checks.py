@@ -11,7 +11,7 @@ from typing import Any
 
 from native_reader.errors import OptionError, option_name, shown
 from native_reader.layout.times import EPOCH
-from native_reader.sentences import Said, meant, say, verbatim
+from native_reader.sentences import Said, commas, meant, say, verbatim
 
 Instant = datetime | str | int
 """A time: a datetime or ISO 8601 text, each with a zone unless time_zone is set, or milliseconds since 1970."""
@@ -91,7 +91,7 @@ def one_of_words(name: str, value: object, words: Sequence[str]) -> str:
     known = next((word for word in words if isinstance(value, str) and word.lower() == value.strip().lower()), None)
     if known is None:
         raise OptionError(
-            say("not of words", option=option_name(name), words=", ".join(words), value=repr(value), near=meant(str(value), words))
+            say("not of words", option=option_name(name), words=commas(words), value=repr(value), near=meant(str(value), words))
         )
     return known
 

@@ -30,7 +30,7 @@ from native_reader.predicate.tree import (
     any_of,
     leaves,
 )
-from native_reader.sentences import meant, say
+from native_reader.sentences import commas, meant, say
 
 _HEX = re.compile("[0-9A-Fa-f]+")
 _SYNONYMS = {"dead": "dlq", "deadletter": "dlq", "dead_letter": "dlq", "transaction": "half", "scheduled": "delay", "message": "normal"}
@@ -124,7 +124,7 @@ def _check_kinds(condition: Predicate) -> None:
         for kind in kinds:
             if kind not in KINDS:
                 near = meant(_SYNONYMS.get(str(kind).lower(), str(kind)), KINDS)
-                raise PredicateError(say("no kind", name=repr(kind), near=near, known=", ".join(KINDS)))
+                raise PredicateError(say("no kind", name=repr(kind), near=near, known=commas(KINDS)))
 
 
 _TYPES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (

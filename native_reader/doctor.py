@@ -26,7 +26,7 @@ from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
 from native_reader.options import LENIENT, MessageOptions
 from native_reader.scan.progress import Watch
-from native_reader.sentences import ENGLISH, Said, joined, say, verbatim, words_of
+from native_reader.sentences import ENGLISH, Said, commas, joined, say, verbatim, words_of
 from native_reader.sides.bounds import LIGHT
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
@@ -171,7 +171,7 @@ def diagnose(
     if files.uri.endswith(UNFINISHED):
         found.losses.append(say("unfinished"))
     if files.strays:
-        found.losses.append(say("strays", names=", ".join(files.strays)))
+        found.losses.append(say("strays", names=commas(files.strays)))
     return found
 
 

@@ -142,7 +142,7 @@ def export_new(
     progress: Watch,
 ) -> ExportedRun | None:
     """Do one run; None if there is nothing new."""
-    refuse_in_streams(options, "Omit it")
+    refuse_in_streams(options, "not in runs")
     whole("jobs", jobs, 1, MOST_JOBS)
     return _Runs(list_stores, options, folder, str(state), files).one(jobs, progress)
 

@@ -110,6 +110,13 @@ def _tags(name: str, value: object) -> list[str]:
     return tags
 
 
+def _keys(name: str, value: object) -> list[str]:
+    keys = texts(name, value)
+    if several := next((key for key in keys if " " in key), None):
+        raise OptionError(say("key with space", option=option_name(name), key=repr(several), keys=" ".join(map(repr, several.split(" ")))))
+    return keys
+
+
 def _zone(name: str, value: object) -> str:
     zone = _non_empty(name, value)
     moment_zone(zone)
@@ -155,7 +162,7 @@ PATH = ValueType("a path", _parse_text, lambda name, value: text_of(value, name)
 PATHS = PATH._replace(values="paths, separated by commas")
 COLUMN_NAMES = ValueType("names, separated by commas", _parse_text, _columns)
 TEXTS = ValueType("names, separated by commas", _parse_texts, texts)
-KEYS = ValueType("text", _parse_text, texts)
+KEYS = ValueType("text", _parse_text, _keys)
 TAGS = ValueType("text", _parse_text, _tags)
 PATTERN = ValueType("a regular expression", _parse_text, _pattern)
 ACCESS = ValueType(", ".join(f"`{name}`" for name in fs_names()), _parse_access, lambda name, value: Access(value))
@@ -354,13 +361,13 @@ class ReadOptions(MessageOptions):
     )
 
 
-def refuse_in_streams(options: MessageOptions, instead: str) -> None:
-    """Reject options that end a read, or miss new messages. `instead`: what to do, for the error."""
+def refuse_in_streams(options: MessageOptions, kind: str = "not in stream") -> None:
+    """Reject options that end a read, or miss new messages. `kind`: of the sentence of the error."""
     if options.values["access"] == TRUST:
         raise OptionError(Said("trust in stream"))
     for each in options_of(MessageOptions):
         if not each.streams and options.values[each.name] not in (None, False):
-            raise OptionError(say("not in stream", option=option_name(each.name), instead=instead))
+            raise OptionError(say(kind, option=option_name(each.name)))
 
 
 LENIENT: Mapping[str, Any] = MappingProxyType({"mode": DROPMALFORMED, "fail_on_data_loss": False})

@@ -22,7 +22,7 @@ from native_reader.frames.statement import Statement
 from native_reader.predicate.tree import Predicate, all_of
 from native_reader.scan.progress import Progress, Watch
 from native_reader.scan.run import Run
-from native_reader.sentences import Said, meant, say
+from native_reader.sentences import Said, commas, meant, say
 from native_reader.storage.local import linked
 
 MESSAGES = "messages"
@@ -196,7 +196,7 @@ class Query:
         if not kind.endswith(_OF_TEXT):
             return OptionError(say("sql hidden", name=kind, next=Said(_NEXT.get(kind, "nothing"))))
         if found := _TABLE.search(text):
-            known = ", ".join(self._tables)
+            known = commas(self._tables)
             return OptionError(say("sql no table", name=repr(found[1]), near=meant(found[1], self._tables), known=known))
         if found := _COLUMN.search(text):
             names = self._statement.names(self._tables)

@@ -93,7 +93,7 @@ class LoadRequest:
         if self.takes_limits:
             raise OptionError("limitPushdown=true is not supported in a stream. Use maxOffsetsPerTrigger for small batches")
         values = self.options.values
-        refuse_in_streams(self.options, "Omit it, or use spark.read")
+        refuse_in_streams(self.options, "not in stream of Spark")
         for name in ("starting_timestamp", "starting_physical_offset"):
             if self.start == LATEST and values[name] is not None:
                 raise OptionError(f"startingOffsets=latest contradicts {option_name(name)}. Omit one of them")

@@ -10,7 +10,7 @@ from native_reader.broker.databases import faulty_databases
 from native_reader.broker.tier import Tier, tier_of
 from native_reader.broker.tier_files import tier_folders
 from native_reader.layout.times import EPOCH
-from native_reader.sentences import Said, say, verbatim, words_of
+from native_reader.sentences import Said, commas, say, verbatim, words_of
 from native_reader.storage.local import refused_below
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import DirEntry, scheme_of, storage_of
@@ -148,7 +148,7 @@ def _of_other_broker(store: StoreFiles) -> Iterator[Unread]:
     """Files of rocketmq-rust. On a slow storage, they are not looked for."""
     found = [] if storage_of(store.uri).is_slow else [name for name in _OF_RUST if _is_there(f"{store.uri}/{name}")]
     if found:
-        yield Unread(OTHER_BROKER, f"{store.uri}/{found[0]}", say("of rocketmq-rust", store=store.uri, names=", ".join(found)))
+        yield Unread(OTHER_BROKER, f"{store.uri}/{found[0]}", say("of rocketmq-rust", store=store.uri, names=commas(found)))
 
 
 def _is_there(uri: str) -> bool:

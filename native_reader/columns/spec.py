@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from native_reader.errors import SchemaError
-from native_reader.sentences import meant, say
+from native_reader.sentences import commas, meant, say
 
 ALL = "*"
 """The name for all columns."""
@@ -37,7 +37,7 @@ def selected(columns: str | Iterable[str], known: Collection[str]) -> tuple[str,
         return tuple(known)
     for name in names:
         if name not in known:
-            raise SchemaError(say("no column", name=name, near=meant(name, known), known=", ".join(known)))
+            raise SchemaError(say("no column", name=name, near=meant(name, known), known=commas(known)))
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise SchemaError(say("column twice", name=twice))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from native_reader.arrow import array, numpy_of
 from native_reader.errors import OptionError
 from native_reader.layout.times import each_moment
-from native_reader.sentences import Said, meant, say
+from native_reader.sentences import Said, commas, meant, say
 
 DAY = "day"
 _DAY_IS_OF = "store_timestamp"
@@ -67,7 +67,7 @@ def partitioning_of(names: str | Sequence[str], zone: tzinfo | None) -> Partitio
     for name in given:
         if name not in PARTITION_COLUMNS:
             near = meant(name, PARTITION_COLUMNS) if isinstance(name, str) else Said("nothing")
-            raise OptionError(say("no partition column", name=repr(name), near=near, columns=", ".join(PARTITION_COLUMNS)))
+            raise OptionError(say("no partition column", name=repr(name), near=near, columns=commas(PARTITION_COLUMNS)))
     twice = next((name for name in given if given.count(name) > 1), None)
     if twice is not None:
         raise OptionError(say("partition twice", name=twice))

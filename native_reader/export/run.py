@@ -40,7 +40,7 @@ from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import Report
 from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.scan.read import Reading, Shared, tell_again
-from native_reader.sentences import Said, meant, say, told
+from native_reader.sentences import Said, commas, meant, say, told
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 
@@ -94,10 +94,10 @@ def export(
 def _shape(wanted: WantedExport, to: str, partition_by: str | Sequence[str], compression: str | None, text_bodies: bool) -> FileShape:
     if not isinstance(to, str) or to not in FORMATS:
         near = meant(to, FORMATS) if isinstance(to, str) else Said("nothing")
-        raise OptionError(say("no format", format=shown(to), near=near, formats=", ".join(FORMATS)))
+        raise OptionError(say("no format", format=shown(to), near=near, formats=commas(FORMATS)))
     possible = FORMATS[to].compressions
     if compression is not None and compression not in possible:
-        raise OptionError(say("no such compression", compression=shown(compression), format=to, possible=", ".join(possible)))
+        raise OptionError(say("no such compression", compression=shown(compression), format=to, possible=commas(possible)))
     if text_bodies and to not in TEXT_FORMATS:
         raise OptionError(Said("text bodies only"))
     partitioning = partitioning_of(partition_by, None if wanted.zone is None else moment_zone(wanted.zone))

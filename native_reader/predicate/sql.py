@@ -36,7 +36,7 @@ from native_reader.predicate.tree import (
     Value,
     any_of,
 )
-from native_reader.sentences import Said, meant, say, told
+from native_reader.sentences import Said, commas, meant, say, told
 
 TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "an integer", "a timestamp", "bytes", "an array of texts", "a map"
 FLAG, DECIMAL, OTHER = "true or false", "a number", "of a type without conditions"
@@ -256,7 +256,7 @@ class _Conversion:
             raise self._error(say("where prefix", name=node.parts[-1].name), node)
         name = next((column for column in self._columns if column.lower() == node.name.lower()), None)
         if name is None:
-            known = ", ".join(self._columns)
+            known = commas(self._columns)
             raise self._error(say("no column", name=node.name, near=meant(node.name, self._columns), known=known), node)
         return Column(name), self._columns[name]
 

@@ -21,6 +21,7 @@ from native_reader.repair.records import record_at
 from native_reader.repair.refusals import refusal
 from native_reader.repair.settings import DERIVED, EXTRACTED, OLDER, OTHER, write_topics
 from native_reader.repair.survey import WANTED, Survivors
+from native_reader.sentences import commas
 from native_reader.storage.protocol import storage_of
 from native_reader.writing.records import blank
 
@@ -32,7 +33,7 @@ def moved_plan(plan: RepairPlan) -> RepairPlan:
     placed, sizes, times, *_ = plan.filling
     kept = np.concatenate([np.empty(0, WANTED), *(each for queue in plan.survey.queues.values() for each in queue.wanted)])["entry"]
     if not len(kept):
-        raise refusal("nothing to extract", store=plan.files.uri, topics=", ".join(plan.choices.topics))
+        raise refusal("nothing to extract", store=plan.files.uri, topics=commas(plan.choices.topics))
     old = np.concatenate([kept["offset"].astype(np.int64), placed["offset"]])
     order = np.argsort(old, kind="stable")
     all_sizes = np.concatenate([kept["size"].astype(np.int64), sizes])[order]

@@ -31,6 +31,7 @@ from native_reader.repair.plain import entries_of_index
 from native_reader.repair.records import KEEP_TIER, LEAVE_TIER, TIER_TO_LOG, Choices, ReadSettings
 from native_reader.repair.refusals import refusal
 from native_reader.repair.survey import Survivors
+from native_reader.sentences import commas
 from native_reader.storage.local import local_path, refused_below
 from native_reader.storage.moved import Entries, MovedStorage, Places
 from native_reader.storage.store import DLEDGER, StoreFiles
@@ -97,7 +98,7 @@ def own_tier(files: StoreFiles, choices: Choices) -> OwnTier | None:
     if root is None and way != LEAVE_TIER:
         raise refusal("tier elsewhere", where=found.where)
     if way == KEEP_TIER and choices.topics:
-        raise refusal("tier of extract", topics=", ".join(choices.topics))
+        raise refusal("tier of extract", topics=commas(choices.topics))
     if way == TIER_TO_LOG and (files.databases or any(each.framing == DLEDGER for each in files.segments)):
         raise refusal("tier to such a log", store=files.uri)
     if root is not None and (way != LEAVE_TIER or is_inside) and (forbidden := next(refused_below(root), None)) is not None:

@@ -178,6 +178,10 @@ OPTIONS = {
         "{option}={value} has an empty tag. Example: 'paid || refunded'",
         "{option}={value} 中有空的 tag。例如：'paid || refunded'",
     ),
+    "key with space": (
+        "{option}: no message has the key {key}, because RocketMQ separates the keys of a message by spaces. Ask for one of them: {keys}",
+        "{option}：没有消息的 key 是 {key}，因为 RocketMQ 用空格分隔一条消息的多个 key。请查其中一个：{keys}",
+    ),
     "trust in stream": (
         "access=trust misses new messages in a stream, because a broker writes consume queues after the log. Omit it",
         "access=trust 在流式读取中会漏掉新消息，因为 broker 先写 commitlog，后写消费队列。请去掉这个选项",
@@ -191,8 +195,16 @@ OPTIONS = {
         "{option}={value} 不正确，应为 {expected}",
     ),
     "not in stream": (
-        "{option} is not supported in a stream, which has no end. {instead}",
-        "流式读取没有终点，不支持 {option}。{instead}",
+        "{option} is not supported in a stream, which has no end. Omit it",
+        "流式读取没有终点，不支持 {option}。请去掉这个选项",
+    ),
+    "not in stream of Spark": (
+        "{option} is not supported in a stream, which has no end. Omit it, or use spark.read",
+        "流式读取没有终点，不支持 {option}。请去掉这个选项，或改用 spark.read",
+    ),
+    "not in runs": (
+        "{option} is not supported in an export with a state, whose runs continue without end. Omit it, or export without the state",
+        "带状态文件的导出会一次接一次地继续，没有终点，不支持 {option}。请去掉这个选项，或不带状态文件导出",
     ),
     "many splits": (
         (

@@ -110,3 +110,9 @@ def words_of(error: OSError) -> Said:
 def joined(kind: str, parts: Sequence[Said]) -> Said:
     """At least one part, one after another: that kind has a `{first}` and a `{second}`."""
     return reduce(lambda one, other: say(kind, first=one, second=other), parts)
+
+
+def commas(names: Iterable[str]) -> Said:
+    """Names, one after another, as each language does it."""
+    parts = [verbatim(name) for name in names]
+    return joined("commas", parts) if parts else Said("nothing")

@@ -16,7 +16,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from native_reader.errors import OptionError, PathError, StoreError, option_name, warn
-from native_reader.sentences import say
+from native_reader.sentences import commas, say
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.misses import MOST_NAMED, further_below, no_log_directory, no_store
 from native_reader.storage.packed import SCHEME as PACKED
@@ -261,7 +261,7 @@ def _dledger_logs(root: Place) -> list[_LogDirectory]:
     used = {node: log for node, log in logs.items() if log.segments}
     if len(used) > 1:
         one = next(iter(used.values())).uri
-        raise PathError(say("miss one node", uri=root.uri, nodes=", ".join(used), one=one))
+        raise PathError(say("miss one node", uri=root.uri, nodes=commas(used), one=one))
     return list(used.values() or logs.values())
 
 

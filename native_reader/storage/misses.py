@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from native_reader.errors import PathError, nearest
-from native_reader.sentences import Said, say, verbatim
+from native_reader.sentences import Said, commas, say
 from native_reader.storage.protocol import DirEntry
 from native_reader.storage.strays import only_strays, strays_in, unpack_command_at
 
@@ -20,7 +20,7 @@ def no_store(
     """`above`: the nearest parent directory that is a store, and its number of segments."""
     logs = [f"{uri}/{entry.name}" for entry in entries if entry.is_directory and entry.name.lower().startswith("commitlog")]
     if logs and not beside_the_log:
-        names = ", ".join(log.rpartition("/")[2] for log in logs)
+        names = commas(log.rpartition("/")[2] for log in logs)
         return PathError(say("miss other logs", uri=uri, names=names, logs=",".join(logs)))
     if not beside_the_log and (strays := strays_in(entries)):
         return PathError(only_strays(uri, strays))
@@ -33,7 +33,7 @@ def no_store(
 
 def further_below(uri: str, stores: Sequence[str]) -> PathError:
     """`stores`: those that are deeper in that directory, one more than MOST_NAMED if there are more."""
-    names = verbatim(", ".join(store.removeprefix(f"{uri}/") for store in stores[:MOST_NAMED]))
+    names = commas(store.removeprefix(f"{uri}/") for store in stores[:MOST_NAMED])
     names = say("miss and more", names=names) if len(stores) > MOST_NAMED else names
     levels = {store.removeprefix(uri).count("/") for store in stores}
     if len(levels) > 1:
@@ -73,6 +73,6 @@ def _instead(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> S
     names = [entry.name.encode("utf-8", "backslashreplace").decode() + ("/" if entry.is_directory else "") for entry in entries]
     if not names:
         return Said("miss empty")
-    shown = ", ".join(names[:_NAMES_SHOWN])
+    shown = commas(names[:_NAMES_SHOWN])
     more = len(names) - _NAMES_SHOWN
     return say("miss contains more", names=shown, more=more) if more > 0 else say("miss contains", names=shown)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.errors import PathError, StoreError, UnreadableError
-from native_reader.sentences import Said, say, words_of
+from native_reader.sentences import Said, commas, say, words_of
 
 Buffer = bytearray | memoryview
 _SLOW = 1 << 20
@@ -298,9 +298,7 @@ def _created(uri: str, origin: str) -> Storage:
     scheme = scheme_of(uri)
     outer = f"{scheme}".partition("+")[0] + "+"
     if scheme not in _FACTORIES and outer not in _FACTORIES:
-        known = ", ".join(
-            f"{factory}://" for factory in sorted(_FACTORIES) if _FACTORIES[factory] is not None and not factory.endswith("+")
-        )
+        known = commas(f"{factory}://" for factory in sorted(_FACTORIES) if _FACTORIES[factory] is not None and not factory.endswith("+"))
         other = Said("miss other systems")
         raise PathError(say("miss scheme", uri=uri, scheme=str(scheme), known=known, other=other))
     factory = _FACTORIES[scheme if scheme in _FACTORIES else outer]

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 from native_reader.errors import OptionError, shown
-from native_reader.sentences import Said, meant, say
+from native_reader.sentences import Said, commas, meant, say
 from native_reader.storage.arrow import KNOWN_FOR, ArrowStorage, Stamp, storage_in
 from native_reader.storage.protocol import DirEntry, StoredFile, attach, attached, origin_of, register, scheme_of
 
@@ -64,7 +64,7 @@ class Access:
             if not isinstance(name, str) or name not in _CHECKS:
                 known = [f"fs.{name}" for name in _CHECKS]
                 given, near = (f"fs.{name}", meant(f"fs.{name}", known)) if isinstance(name, str) else (shown(name), Said("nothing"))
-                raise OptionError(say("fs option unknown", given=given, near=near, known=", ".join(known)))
+                raise OptionError(say("fs option unknown", given=given, near=near, known=commas(known)))
             if value is not None:
                 self.values[name] = _CHECKS[name](name, value)
 
@@ -208,6 +208,6 @@ def use(uris: Iterable[str], fs: Any) -> None:
         if not isinstance(access, Access):
             attach(origin, storage_in(origin, access))
         elif make is None:
-            raise OptionError(say("fs for other", schemes=", ".join(f"{scheme}://" for scheme in _MAKERS), origin=shown(origin)))
+            raise OptionError(say("fs for other", schemes=commas(f"{scheme}://" for scheme in _MAKERS), origin=shown(origin)))
         elif not (isinstance(known := attached(origin), RemoteStorage) and known.access == access):
             attach(origin, make(origin, access))

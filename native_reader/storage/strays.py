@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
 
-from native_reader.sentences import Said, say, verbatim
+from native_reader.sentences import Said, commas, say
 from native_reader.storage.local import local_path
 from native_reader.storage.protocol import DirEntry, scheme_of
 
@@ -100,6 +100,6 @@ def how_to_restore(name: str) -> Said:
 
 def only_strays(directory: str, names: Sequence[str]) -> Said:
     """What an error says for a log directory that contains only strays."""
-    listed = verbatim(", ".join(names[:KEPT]))
-    listed = say("and files more", names=listed, more=len(names) - KEPT) if len(names) > KEPT else listed
-    return say("miss only strays", directory=directory, names=listed, how=how_to_restore(names[0]))
+    some = commas(names[:KEPT])
+    some = say("and files more", names=some, more=len(names) - KEPT) if len(names) > KEPT else some
+    return say("miss only strays", directory=directory, names=some, how=how_to_restore(names[0]))

@@ -80,6 +80,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "no topic at all": ({"topic": []}, "topic must not be an empty list"),
     "no regular expression": ({"topic_pattern": "ord("}, "topic_pattern='ord(': invalid regular expression: missing )"),
     "an empty tag": ({"tags": "a ||"}, "has an empty tag. Example: 'paid || refunded'"),
+    "two keys as one": ({"keys": "k1 all"}, "no message has the key 'k1 all', because RocketMQ separates the keys of a message by spaces."),
     "offsets without queues": ({"starting_offsets": {"orders": 5}}, 'Example: {"orders": {"0": 100, "1": 250}}'),
     "a size in words": ({"max_partition_bytes": "lots"}, "is not a size. Examples: 134217728, '128m', '1g'"),
     "a misspelt mode": ({"mode": "DROPMALFORMD"}, "Did you mean 'DROPMALFORMED'?"),

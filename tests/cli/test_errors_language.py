@@ -52,6 +52,20 @@ def test_lists_are_as_chinese_has_them(store: Path) -> None:
     assert last_line("find", store, "--offset", "T0/0/1", "-t", "T0", "-q", "0") == (2, "错误：--offset 已包含 -q、-t")
     assert "topic、topic_pattern、queue_id、" in last_line("cat", store, "--option", "bogus=1")[1]
     assert "messages、damage、" in last_line("tables", store, "bogus")[1]
+    assert "全部列：topic、queue_id、" in last_line("cat", store, "-c", "bogus")[1]
+
+
+def test_what_to_do_with_an_end_that_no_stream_has(store: Path, tmp_path: Path) -> None:
+    """It was `Omit it`; and an export with a state was called a stream."""
+    assert last_line("tail", store, "-f", "--until", "1h") == (2, "错误：流式读取没有终点，不支持 --until。请去掉这个选项")
+    code, error = last_line("export", store, "-o", tmp_path / "out", "--state", tmp_path / "state.json", "--until", "1h")
+    assert (code, error.partition("，不支持")[0]) == (2, "错误：带状态文件的导出会一次接一次地继续，没有终点")
+
+
+def test_a_key_with_a_space(store: Path) -> None:
+    """No message can have it: it is several keys, as consoles show them. Nothing was found, and nothing said why."""
+    code, error = last_line("find", store, "--key", "ORDER-1 ORDER-2")
+    assert (code, error[:40]) == (2, "错误：--key：没有消息的 key 是 'ORDER-1 ORDER-2'，因为 "[:40])
 
 
 def test_a_file_that_is_not_there(store: Path, tmp_path: Path) -> None:
@@ -61,7 +75,7 @@ def test_a_file_that_is_not_there(store: Path, tmp_path: Path) -> None:
     code, error = last_line("export", store, "-o", tmp_path / "out", "--state", tmp_path / "none" / "state.json")
     assert (code, error) == (3, f"错误：无法写入 {tmp_path}/none/state.json：目录 {tmp_path}/none 不存在。请先创建")
     code, error = last_line("export", store, "-o", tmp_path / "out", "--to", "csv", "--compression", "rar")
-    assert (code, error) == (2, "错误：--to=csv 不能使用 --compression='rar'。可选值为 none, gzip, zstd")
+    assert (code, error) == (2, "错误：--to=csv 不能使用 --compression='rar'。可选值为 none、gzip、zstd")
 
 
 def test_the_name_of_a_file_of_rows(store: Path) -> None:

@@ -326,7 +326,7 @@ def test_what_does_not_fit_the_state_is_refused(growing: Growing, tmp_path: Path
         nr.open(growing.path).export_new(tmp_path / "out", tmp_path / "none.json")
     with pytest.raises(nr.OptionError, match="is inside the store"):
         nr.open(growing.path).export_new(tmp_path / "new", growing.path / "state.json")
-    with pytest.raises(nr.OptionError, match="is not supported in a stream"):
+    with pytest.raises(nr.OptionError, match="is not supported in an export with a state, whose runs continue without end"):
         nr.open(growing.path).export_new(tmp_path / "new", tmp_path / "new.json", ending_physical_offset=5)
     good = state.read_text()
     for text in ("", "{}", "[1]", '{"version": 1}', "[" * 100_000, good.replace('"runs": 1', '"runs": -1')):
