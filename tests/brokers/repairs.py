@@ -23,8 +23,10 @@ SETTINGS: dict[str, Any] = {
 """A timer wheel has 37 MB, and is written each second by default. No message here has a timer."""
 _WRONG = ("missing", "twice", "foreign", "changed", "unordered")
 _IS_WRONG = re.compile(r"\[BUG\]|\[NOTIFYME\]|queue order|ERROR.*(CommitLog|ConsumeQueue|MappedFile|IndexFile|recover)")
-_IS_MEANT = re.compile("the real topic of schedule msg is|has been checked too many times")
-"""How a broker discards the placeholders of a delayed and of a half message."""
+_IS_MEANT = re.compile(
+    "the real topic of schedule msg is|has been checked too many times|PopReviveService_.*inner batch but cq type is not batch cq"
+)
+"""How a broker discards the placeholders of a delayed and of a half message, and does not send one to a pop consumer again."""
 _MORE = 3
 
 
