@@ -103,7 +103,7 @@ def test_1_is_for_what_is_lost(command: tuple[str, ...], damaged: Callable[[Path
     assert code_of(command, damaged(tmp_path), tmp_path) == 1
 
 
-@pytest.mark.parametrize("command", [("find", "--key", "no such key"), ("cat", "--topic", "no such topic")])
+@pytest.mark.parametrize("command", [("find", "--key", "no-such-key"), ("cat", "--topic", "no such topic")])
 def test_1_is_for_what_is_not_there(command: tuple[str, ...], tmp_path: Path) -> None:
     assert code_of(command, whole(tmp_path), tmp_path) == 1
 

@@ -18,7 +18,7 @@ COMMANDS = {
     "ls of queues": ("--queues",),
     "ls of stores": ("--stores",),
     "stat": ("--top", "1"),
-    "find": ("--key", "no such key, not"),
+    "find": ("--key", "no-such-key,not"),
     "find by text": ("--text", "nothing has this"),
     "cat": ("-n", "2"),
     "cat of nothing": ("--topic", "T0", "--until", "2000-01-01 00:00:00Z"),
