@@ -68,8 +68,8 @@ class Line:
     """Whether it reserves memory of a record's size before it looks whether the record can be so large."""
     checks_queue_types: bool = True
     """Whether queues of another kind than that of their topic stop it."""
-    loads_index_first: bool = True
-    """Whether a folder with a number as its name in `index` stops it."""
+    needs_index: bool = True
+    """Whether an index file that cannot be loaded stops it: a folder with a number as its name in `index`."""
     has_timers: bool = True
     """Whether it has a timer wheel, and loads the settings files of 5.0."""
     has_light_queues: bool = True
@@ -96,7 +96,7 @@ class Line:
 
 
 _of_4 = partial(
-    Line, stopped=third_last, killed=by_times, refuses_folders=True, refuses_empty=True, checks_queue_types=False, loads_index_first=False,
+    Line, stopped=third_last, killed=by_times, refuses_folders=True, refuses_empty=True, checks_queue_types=False, needs_index=False,
     has_timers=False,
 )  # fmt: skip
 _until_light = partial(_of_4, has_light_queues=False)
@@ -117,9 +117,10 @@ LINES = (
     # MFQ:165 `please check it manually`. DMS:252, DMS:2072 `result.getSize() - readSize`. BrokerController:187 `isEnableLmq`.
     # The last version is 4.9.8.
     _of_4(first="4.9.3", last="4.9.x", requeues=Requeues.AFTER_ALL),
-    # CL:304 `boolean doDispatch = false`, DMS:338 `setReputFromOffset(this.commitLog.getMaxOffset())`, DMS:287 `indexService.load`.
-    _of_5(first="5.0.0", last="5.0.x", refuses_folders=True, refuses_empty=True),
-    # MFQ:251 `if (file.isDirectory())`, then `continue`.
+    # CL:304 `boolean doDispatch = false`, DMS:338 `setReputFromOffset(this.commitLog.getMaxOffset())`. DMS:287 `indexService.load`: its
+    # result is not used.
+    _of_5(first="5.0.0", last="5.0.x", refuses_folders=True, refuses_empty=True, needs_index=False),
+    # MFQ:251 `if (file.isDirectory())`, then `continue`. DMS: `result = this.indexService.load`.
     _of_5(first="5.1.0", last="5.1.2", refuses_empty=True),
     # MFQ:258 `size is 0, auto delete`. CL:338 `doDispatch = false`, CL:446 `new byte[totalSize]`.
     _of_5(first="5.1.3", last="5.3.1"),

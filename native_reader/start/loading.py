@@ -71,7 +71,7 @@ class Refusals:
         if line.has_timers and self._files.on_start.has_timers:
             yield from self._of_wheel
             yield from self._of_timer_log(line)
-        if line.loads_index_first:
+        if line.needs_index:
             yield from (cause("index folder", file=name) for name in self._index_folders[:1])
 
     def _running(self) -> Iterator[Cause]:

@@ -58,7 +58,7 @@ def both_broken(name: str) -> Callable[[Path], None]:
 QUEUE = "consumequeue/Plain/0"
 REFUSED = [
     (folder("checkpoint"), "folder", ("4.4.0", "4.9.7", "5.5.0"), ()),
-    (folder("index/20991231235959000"), "index folder", ("5.0.0", "5.5.0"), ("4.9.7",)),
+    (folder("index/20991231235959000"), "index folder", ("5.1.0", "5.5.0"), ("4.9.7", "5.0.0")),
     (folder("index/old"), "index folder", (), ("5.5.0",)),
     (folder("commitlog/old"), "foreign file", ("4.9.7", "5.0.0"), ("4.4.0", "5.1.0", "5.5.0")),
     (folder(f"{QUEUE}/old"), "foreign queue file", ("4.9.7", "5.0.0"), ("4.4.0", "5.1.0", "5.5.0")),
@@ -137,7 +137,7 @@ def test_a_store_on_which_only_some_versions_start(store: Path) -> None:
     (files,) = nr.open(store).stores
     end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
     start = may_start(files, LINES, end, now=0, reserved_hours=72)
-    assert (start.outcome, [(each.cause.kind, span_of(each.lines)) for each in start.reasons]) == (BETTER_NOT, [("index folder", "5.0.0+")])
+    assert (start.outcome, [(each.cause.kind, span_of(each.lines)) for each in start.reasons]) == (BETTER_NOT, [("index folder", "5.1.0+")])
     assert not start.is_all_well
 
 
