@@ -18,6 +18,7 @@ from support.micro_batches import STAGES, Killed, Query
 from support.tune import Tune
 
 from native_reader.errors import DataLoss
+from native_reader.layout.record import BLANK_HEAD, SMALLEST_RECORD
 from rmqstore_spark import stream
 
 LIVES = at_effort(24, 600)
@@ -190,7 +191,9 @@ class LossyLife(Life):
     def _expire(self, store: GrowingStore) -> None:
         needed = self._needed(store)
         store.expire(self.random.randrange(1, 4))
-        self.lost += needed < store.expired
+        is_lost = any(needed <= each.offset < store.expired for each in store.history)
+        self.lost += is_lost
+        self.unsure |= not is_lost and store.expired - needed >= SMALLEST_RECORD + BLANK_HEAD  # less has no room for a record
 
     def _move(self, store: GrowingStore) -> None:
         """Do nothing: a store that moved and lost data would look like a new one."""
