@@ -195,7 +195,7 @@ def check(data: bytes, at: int, base: int, *, checksums: bool) -> Record | str |
         topic_at = body_at + 4 + max(length, 0)
         width = 1 if magic == MESSAGES[0] else 2
         topic_size = int.from_bytes(data[topic_at : topic_at + width], "big", signed=True)
-        topic = data[topic_at + width : topic_at + width + topic_size].decode()
+        topic = data[topic_at + width : topic_at + width + topic_size].decode(errors="replace")
         (properties,) = struct.unpack_from(">h", data, topic_at + width + topic_size)
     except (struct.error, UnicodeDecodeError):
         return None
