@@ -38,7 +38,7 @@ from native_reader.plan.planning import Planning
 from native_reader.plan.ways import ACCESSES, AUTO, TRUST
 from native_reader.predicate.patterns import java_regex
 from native_reader.predicate.sql import moment_zone
-from native_reader.sentences import Said, say, told
+from native_reader.sentences import Said, commas, say, told
 from native_reader.storage.local import LocalPath, text_of
 from native_reader.storage.remote import Access, fs_names
 
@@ -113,7 +113,8 @@ def _tags(name: str, value: object) -> list[str]:
 def _keys(name: str, value: object) -> list[str]:
     keys = texts(name, value)
     if several := next((key for key in keys if " " in key), None):
-        raise OptionError(say("key with space", option=option_name(name), key=repr(several), keys=" ".join(map(repr, several.split(" ")))))
+        each = commas(map(repr, filter(None, several.split(" "))))
+        raise OptionError(say("key with space", option=option_name(name), key=repr(several), keys=each))
     return keys
 
 

@@ -71,7 +71,7 @@ def _parsed(text: str) -> Any:
     if len(text) > _LONGEST or _HIDDEN.search(text):
         return None
     log = logging.getLogger("sqlglot")
-    was_disabled, log.disabled = log.disabled, True  # it warns of statements that it does not know, which is no concern of the user
+    was_disabled, log.disabled = log.disabled, True  # it warns of statements that it does not know
     try:
         trees = sqlglot.parse(text, dialect="duckdb")
     except (SqlglotError, RecursionError, ValueError):

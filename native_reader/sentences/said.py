@@ -113,6 +113,8 @@ def joined(kind: str, parts: Sequence[Said]) -> Said:
 
 
 def commas(names: Iterable[str]) -> Said:
-    """Names, one after another, as each language does it."""
+    """Names, one after another, as each language does it. Pairs of pairs: any number of names is nested a few levels deep."""
     parts = [verbatim(name) for name in names]
-    return joined("commas", parts) if parts else Said("nothing")
+    while len(parts) > 1:
+        parts = [joined("commas", parts[at : at + 2]) for at in range(0, len(parts), 2)]
+    return parts[0] if parts else Said("nothing")

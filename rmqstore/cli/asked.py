@@ -50,7 +50,7 @@ BROKER = "broker"
 _LETTERS: dict[str, str] = {}
 """The letter of a flag that has one."""
 _typed: set[str] = set()
-"""The flags of which the user typed the letter, for errors: click does not say which of the two it was."""
+"""Flags that the user gave by their letter. Errors then name the letter: click does not tell which of the two it was."""
 _WITHOUT_AN_OPTION = {
     "to": "--to",
     "partition_by": "--partition-by",

@@ -14,7 +14,7 @@ import pytest
 
 from native_reader import errors
 from native_reader.errors import DataLoss, ExportError, Line, StoreError, UnreadableError, Warned, text_in, warn
-from native_reader.sentences import Said, meant, say, told, words_of
+from native_reader.sentences import Said, commas, meant, say, told, words_of
 from native_reader.sentences.book import BOOK
 
 ROOT = Path(__file__).parents[2]
@@ -151,6 +151,14 @@ def test_no_language_has_secrets_or_control_characters() -> None:
         text = text_in(error.said, language, str)  # type: ignore[arg-type]
         assert "secret" not in text
         assert "\x1b" not in text
+
+
+def test_any_number_of_names_can_be_listed() -> None:
+    """A folder can have thousands of them. Each was one level deeper, until Python refused."""
+    assert (commas([]).text(), commas(["a"]).text(), commas("abc").text(), commas("abc").text("zh")) == ("", "a", "a, b, c", "a、b、c")
+    names = [f"commitlog{number}" for number in range(20_001)]
+    assert commas(names).text() == ", ".join(names)
+    assert Said.from_json(commas(names).to_json()).text("zh") == "、".join(names)
 
 
 def test_what_may_be_meant() -> None:
