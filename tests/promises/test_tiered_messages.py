@@ -288,6 +288,6 @@ def test_find_ended_with_an_error_where_a_tier_was_read(expired: Path) -> None:
     """The end of a queue's log in the tier was taken for that of a store."""
     keys = nr.open(expired).messages(tiered=True, columns="topic,keys,tiered").to_table().to_pylist()
     topic, key = next((row["topic"], row["keys"][0]) for row in keys if row["keys"] and row["tiered"])
-    for name, code in ((key, 0), ("nothing has this key", 1)):
+    for name, code in ((key, 0), ("nothing-has-this-key", 1)):
         ended = run("find", expired, "--key", name, "--topic", topic, "--option", "tiered=true")
         assert (ended.code, "Traceback" in ended.err) == (code, False), ended.err
