@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -104,16 +105,19 @@ def side_by_side(
     for each reading.
     """
     ahead, waiting = deque[Ahead[Read]](), queue.SimpleQueue[Ahead[Read] | None]()
+    begun, finished = 0, queue.SimpleQueue[None]()
 
     def work() -> None:
         while (each := waiting.get()) is not None:
             each.make()
+        finished.put(None)
 
-    # The same threads for all readings: memory that a thread freed is at hand only for the same thread.
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
-    for thread in threads:
-        thread.start()
     try:
+        # The same threads for all readings: memory that a thread freed is at hand only for the same thread. `Thread.start` waits for a
+        # condition of Python: Ctrl-C there can end as `RuntimeError: release unlocked lock`.
+        while begun < jobs:
+            start_new_thread(work, ())
+            begun += 1
         while True:
             while len(ahead) < 2 * jobs and (reading := next(readings, None)) is not None:
                 ahead.append(Ahead(reading, TUNING.bytes_ahead if most is None else most, meanwhile))
@@ -125,9 +129,9 @@ def side_by_side(
     finally:
         for each in ahead:
             each.give_up()
-        for _ in threads:
+        for _ in range(jobs):
             waiting.put(None)
-        for thread in threads:
-            thread.join()
+        for _ in range(begun):
+            finished.get()
         for each in ahead:
             ended(each.reading)

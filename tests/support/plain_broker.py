@@ -151,14 +151,14 @@ class Broker:
                 at += record.size
                 yield base + at
 
-    def pulled(self, place: Place, end: int) -> dict[int, int]:
-        """DefaultMessageStore.getMessage for one message at a time, from the first offset to the last: the offset in the log of each."""
-        found, queue = dict[int, int](), self.queues[place]
+    def pulled(self, place: Place, end: int) -> dict[int, tuple[int, int]]:
+        """DefaultMessageStore.getMessage for one message at a time, from the first offset to the last: which bytes of the log each gets."""
+        found, queue = dict[int, tuple[int, int]](), self.queues[place]
         for base in sorted(queue.files):
             count = (queue.written if base == max(queue.files) else self.file_size) // 20
             number = 0
             while number < count:
-                stop, after = min(count, number + 800), -1
+                stop, after = min(count, number + 800), -(2**63)
                 for at in range(number, stop):
                     offset, size = queue.entry(base, at * 20)
                     if offset < after or size == FILLED:
@@ -166,7 +166,7 @@ class Broker:
                     if size < 0:  # it throws an exception
                         return found
                     if self.has(offset, size, end):
-                        found[base // 20 + at] = offset
+                        found[base // 20 + at] = offset, size
                         stop = at + 1
                         break
                     after = offset + self.segment_size - int(fmod(offset, self.segment_size))
