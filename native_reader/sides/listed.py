@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from native_reader.errors import DataLoss
 from native_reader.layout.begin import closes, read_pair
@@ -45,7 +46,7 @@ class Count:
 
 @dataclass(slots=True)
 class Listed:
-    """The counts of each topic. `unlisted`: the bytes of the log that are in no queue. `is_complete`: each byte is listed once."""
+    """The counts of each topic. `unlisted`: the bytes of the log that are in no queue. `is_complete`: each record is listed once."""
 
     topics: dict[str, Count] = field(default_factory=dict)
     unlisted: int = 0
@@ -66,7 +67,7 @@ def count_listed(store: StoreFiles, end: int, counted: Callable[[int], None] | N
         before = found.topics.get(topic.name)
         found.topics[topic.name] = count if before is None else _sum(before, count)
     left = log.left()
-    found.unlisted, found.is_complete = sum(size for size in left if size > 0), not any(left)
+    found.unlisted, found.is_complete = sum(size for size in left if size > 0), not any(left) and log.is_each_once()
     return found
 
 
@@ -77,7 +78,12 @@ def _sum(one: Count, other: Count) -> Count:
 
 
 class _Claimed:
-    """For each segment: how many of its bytes are listed, and where the last of these records ends."""
+    """For each segment: how many of its bytes are listed, and where the last of these records ends.
+
+    A record that is listed twice and another one of its size that is not have the right sum together. So there is another sum, of the
+    places where records begin and end, each made into a number without order. Where each record begins at the end of another one, these
+    cancel out, but for the first and the last.
+    """
 
     def __init__(self, store: StoreFiles, end: int, counted: Callable[[int], None] | None) -> None:
         self._store, self._end, self._listed = store, end, counted
@@ -86,6 +92,7 @@ class _Claimed:
         self._frames = np.array([segment.frame for segment in store.segments], np.int64)
         self._bytes = np.zeros(len(store.segments), np.int64)
         self._ends = self._bases.copy()
+        self._places = np.zeros(len(store.segments), np.uint64)
         self._lock = threading.Lock()
 
     def of_topic(self, topic: Topic, copies: QueueCopies) -> Count:
@@ -120,9 +127,12 @@ class _Claimed:
 
     def _claim(self, entries: Entries) -> None:
         which = np.searchsorted(self._bases, entries.offsets, "right") - 1
+        begins, ends = entries.offsets - self._frames[which], entries.offsets + entries.sizes
+        places = _without_order(ends) - _without_order(begins)
         with self._lock:  # the topics of a slow storage are read by several threads
-            np.add.at(self._bytes, which, entries.sizes + self._frames[which])
-            np.maximum.at(self._ends, which, entries.offsets + entries.sizes)
+            np.add.at(self._bytes, which, ends - begins)
+            np.maximum.at(self._ends, which, ends)
+            np.add.at(self._places, which, places)
         if self._listed is not None:
             self._listed(int(entries.sizes.sum()))
 
@@ -133,6 +143,19 @@ class _Claimed:
             left = max(0, min(segment.end, self._end) - segment.base) - listed
             found.append(left - min(left, _blank_at(segment, reached)) if left > 0 else left)
         return found
+
+    def is_each_once(self) -> bool:
+        """Whether the listed records of each segment follow each other from its beginning to the last of them."""
+        return bool((self._places == _without_order(self._ends) - _without_order(self._bases)).all())
+
+
+def _without_order(offsets: Numbers) -> NDArray[np.uint64]:
+    """A number for each offset, so that sums of them tell other offsets (the last steps of SplitMix64)."""
+    found = offsets.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        found ^= found >> np.uint64(shift)
+        found *= np.uint64(factor)
+    return found ^ (found >> np.uint64(31))
 
 
 def _blank_at(segment: Segment, offset: int) -> int:

@@ -101,6 +101,18 @@ def test_60_two_entries_for_one_record_count_once() -> None:
     assert rows(files)["T1"]["records"] == 20
 
 
+def test_a_queue_copied_in_the_place_of_another_one_made_counts_complete() -> None:
+    """Its records were listed twice, and those of the other queue not at all: the sums of bytes were right."""
+    _, files = store()
+    names = [f"store/consumequeue/{topic}/0/{0:020}" for topic in ("T1", "T2")]
+    sizes = [sum(int.from_bytes(files[name][at + 8 : at + 12], "big") for at in range(0, 400, 20)) for name in names]
+    assert sizes[0] == sizes[1]
+    assert {row["is_complete"] for row in rows(files).values()} == {True}
+    found = rows(files | {names[1]: files[names[0]]})
+    assert {row["is_complete"] for row in found.values()} == {False}
+    assert found["T1"]["bytes"] == found["T2"]["bytes"]
+
+
 def test_a_log_without_queues_has_one_row_and_with_access_scan_all_topics() -> None:
     log = log_of(60)
     (row,) = rows(files_of(log)).values()
