@@ -253,6 +253,8 @@ def text_of_file(path: str) -> str | None:
             return file.read(_LARGEST)
     except FileNotFoundError:
         return None
+    except IsADirectoryError as error:
+        raise OptionError(say("output of other kind", output=path, what=Said("output is a folder"))) from error
     except (OSError, UnicodeDecodeError) as error:
         why = words_of(error) if isinstance(error, OSError) else Said("not utf8")
         raise OptionError(say("cannot read file", path=path, why=why)) from error

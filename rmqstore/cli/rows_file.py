@@ -62,9 +62,9 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
         with part.open("rb") as file:
             os.fsync(file.fileno())
         part.replace(path)
-    except FileNotFoundError as error:
-        raise ExportError(say("output without folder", path=str(path), parent=str(path.parent))) from error
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not path.parent.is_dir():  # /proc is there, and makes no file
+            raise ExportError(say("output without folder", path=str(path), parent=str(path.parent))) from error
         if error.filename is None and not error.errno:  # of the read
             raise
         raise ExportError(say("file not written", path=str(path), why=words_of(error))) from error

@@ -77,9 +77,9 @@ def _written(
 def _opened(part: Path, output: Path) -> TextIO:
     try:
         return part.open("x", encoding="utf-8")
-    except FileNotFoundError as error:
-        raise nr.ExportError(say("output without folder", path=str(output), parent=str(output.parent))) from error
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not output.parent.is_dir():  # /proc is there, and makes no file
+            raise nr.ExportError(say("output without folder", path=str(output), parent=str(output.parent))) from error
         raise nr.ExportError(say("output not opened", path=str(output), why=words_of(error))) from error
 
 

@@ -55,6 +55,7 @@ def test_a_query_becomes_a_file(store: Path, tmp_path: Path) -> None:
         (["FROM mesages"], 2, "error: sql: the table 'mesages' does not exist. Did you mean 'messages'?"),
         (["SELECT 1", "-o", "/no such/rows.xlsx"], 2, "rows.xlsx does not end in .parquet, .arrow, .jsonl, .json or .csv"),
         (["SELECT 1", "-o", "/no such/rows.csv"], 3, "the folder /no such does not exist. Make it first"),
+        (["SELECT 1", "-o", "/proc/rows.csv"], 3, "/proc/rows.csv: could not write: No such file or directory"),
         ([], 2, "The query is missing after the store: rmqstore sql "),
     ],
 )

@@ -320,6 +320,8 @@ def test_what_does_not_fit_the_state_is_refused(growing: Growing, tmp_path: Path
         export(growing, to="csv")
     with pytest.raises(nr.OptionError, match="the runs before had no topic, and this one has orders, bills\\. "):
         export(growing, topic=["orders", "bills"])
+    with pytest.raises(nr.OptionError, match=rf"^{tmp_path}: cannot write there: it is a folder. Name a file$"):
+        nr.open(growing.path).export_new(tmp_path / "out", tmp_path)
     with pytest.raises(nr.OptionError, match=r"is the state of the export to .*/out, not to .*/other"):
         nr.open(growing.path).export_new(tmp_path / "other", state)
     with pytest.raises(nr.OptionError, match=r"is not empty, and there is no state .*none\.json\. Messages could come twice"):

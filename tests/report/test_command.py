@@ -82,6 +82,9 @@ def test_a_file_that_cannot_be_written_is_an_error_before_the_log_is_read(tmp_pa
     ended = run("report", tmp_path / "store", "-o", tmp_path / "file" / "page.html")
     assert ended.code == 3
     assert "cannot write there: Not a directory" in ended.err
+    ended = run("report", tmp_path / "store", "-o", "/proc/page.html")  # it said that /proc does not exist
+    assert ended.code == 3
+    assert "/proc/page.html: cannot write there: No such file or directory" in ended.err
 
 
 def test_the_disk_is_that_of_the_store_unless_its_free_space_is_given(tmp_path: Path) -> None:
