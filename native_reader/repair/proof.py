@@ -19,6 +19,7 @@ from native_reader.repair.log_shape import Moved
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import Choices, ReadSettings
 from native_reader.repair.refusals import refusal
+from native_reader.sentences import say
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
@@ -34,7 +35,7 @@ def prove(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSettings,
     check = checked(new, settings._replace(choices=Choices()))
     warnings = _check(plan, check, place)
     if (differs := comparing.first_difference()) is not None:
-        raise refusal("proof", found=f"its bytes differ near offset {differs:,}", path=place)
+        raise refusal("proof", found=say("proof bytes", offset=differs), path=place)
     if plan.moved is not None:
         compare_moved(plan, plan.moved, new, place, settings)
     _check_holes(plan, new, place)
@@ -50,7 +51,8 @@ def _check(plan: RepairPlan, check: Checked, place: str) -> list[Warned]:
         if row["code"] in left:
             left[row["code"]] -= row["count"]
         if row["code"] not in COPIED and Warned.of(row).text not in known and left.get(row["code"], -1) < 0:
-            raise refusal("proof", found=Warned.of(row).text, path=place)
+            found = say("proof finding", code=row["code"], found=dict(Warned.of(row).said.values)["found"])
+            raise refusal("proof", found=found, path=place)
         warnings.append(Warned.of(row))
     return warnings
 
@@ -65,7 +67,7 @@ def _check_holes(plan: RepairPlan, new: StoreFiles, place: str) -> None:
             found = _filled(segment, hole.start, min(stop, hole.stop))
             first, last = np.searchsorted(plan.filling.placed["offset"], (hole.start, hole.stop)).tolist()
             if found is None or not np.isin(plan.filling.placed["offset"][first:last], found).all():
-                raise refusal("proof", found=f"its records differ after offset {hole.start:,}", path=place)
+                raise refusal("proof", found=say("proof records", offset=hole.start), path=place)
 
 
 def _filled(segment: Segment, start: int, stop: int) -> Numbers | None:
@@ -86,7 +88,7 @@ def _check_end(plan: RepairPlan, new: StoreFiles, place: str, settings: ReadSett
     is_ours = plan.moved is not None or any(hole.is_tail for hole in plan.shape.holes)
     expected = plan.end if is_ours else before
     if after not in (expected, -(-plan.end // plan.shape.size) * plan.shape.size):
-        raise refusal("proof", found=f"its log ends at offset {after:,}, expected {expected:,}", path=place)
+        raise refusal("proof", found=say("proof end", end=after, expected=expected), path=place)
 
 
 _COMPARED = (
@@ -104,10 +106,10 @@ def compare_moved(plan: RepairPlan, moved: Moved, new: StoreFiles, place: str, s
     count = 0
     for one, other in _aligned(_at(before, old), _at(after, copied)):
         if one is None or other is None or not one.equals(other):
-            raise refusal("proof", found=f"its messages differ after the first {count:,}", path=place)
+            raise refusal("proof", found=say("proof messages", count=count), path=place)
         count += len(one)
     if count != plan.messages:
-        raise refusal("proof", found=f"it has {count:,} messages, and {plan.messages:,} survived", path=place)
+        raise refusal("proof", found=say("proof count", count=count, survived=plan.messages), path=place)
 
 
 def _at(batches: Iterator[pa.RecordBatch], places: Numbers) -> Iterator[pa.RecordBatch]:

@@ -531,6 +531,13 @@ REPAIR = {
     "no warning": ("No file with a warning.", "没有需要警告的文件。"),
     "copied with": ("`{code}`: {found}", "`{code}`：{found}"),
     "more offsets": ("{first} and {count:,} more", "{first}，另有 {count:,} 个"),
+    # What a proof found
+    "proof finding": ("{code}: {found}", "{code}：{found}"),
+    "proof bytes": ("its bytes differ near offset {offset:,}", "偏移量 {offset:,} 附近的字节不一致"),
+    "proof records": ("its records differ after offset {offset:,}", "偏移量 {offset:,} 之后的记录不一致"),
+    "proof end": ("its log ends at offset {end:,}, expected {expected:,}", "commitlog 结束于偏移量 {end:,}，应为 {expected:,}"),
+    "proof messages": ("its messages differ after the first {count:,}", "前 {count:,} 条消息之后的消息不一致"),
+    "proof count": ("it has {count:,} messages, and {survived:,} survived", "其中有 {count:,} 条消息，应保留 {survived:,} 条"),
     # What consumers see, and what to do next
     "seen by new": (
         "Clients of 5.x that push or pull: nothing. So do clients of any version that subscribe to tags.",

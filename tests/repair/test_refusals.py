@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from native_reader.repair import disk, proof, repair
 from native_reader.repair.kept_keys import KeptKeys
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import ReadSettings
+from native_reader.sentences import Said
 from native_reader.sentences.refusals import REFUSALS
 from native_reader.storage.broker_conf import FileSizes, file_sizes
 from native_reader.storage.store import UNFINISHED, StoreFiles
@@ -249,8 +251,27 @@ def test_a_copy_that_differs_is_not_given_out(store: Path, tmp_path: Path, monke
             patch(Path(target), 16, b"\x55" * 3)
 
     monkeypatch.setattr(disk, "copy", badly_copied)
-    with pytest.raises(nr.RepairError, match=r"the new store is not what it should be: its bytes differ near offset 65,536\. It stays in"):
+    with pytest.raises(nr.RepairError, match=r"not what it should be: its bytes differ near offset 65,536\. It stays in") as raised:
         nr.open(store).repair(tmp_path / "new")
+    assert isinstance(raised.value.said, Said)
+    assert raised.value.said.text("zh").startswith("新 store 与预期不符：偏移量 65,536 附近的字节不一致。结果保留在 ")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_queue_that_is_wrong_is_not_given_out(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tail(store, Random(1))
+    written = repair.write_store
+
+    def badly_written(plan: RepairPlan, folder: str, *more: Any, **how: Any) -> StoreFiles:
+        new = written(plan, folder, *more, **how)
+        patch(min(Path(folder).glob("consumequeue/*/*/0*")), 0, b"\x7f")
+        return new
+
+    monkeypatch.setattr(repair, "write_store", badly_written)
+    with pytest.raises(nr.RepairError, match=r"not what it should be: record-without-entry: the record at \S.*\. It stays in ") as raised:
+        nr.open(store).repair(tmp_path / "new")
+    assert isinstance(raised.value.said, Said)
+    assert re.match("新 store 与预期不符：record-without-entry：[^a-z]*（偏移量 0 处的记录.*。结果保留在 ", raised.value.said.text("zh"))
     assert not (tmp_path / "new").exists()
 
 
