@@ -30,18 +30,18 @@ class Top(NamedTuple):
 
 
 class Tally:
-    """Sums, first, least and greatest values by key. A group is large if its first sum is, and of equal ones if its `first` is low.
+    """Sums, first, last, least and greatest values by key. A group is large if its first sum is, and of equal ones if its `first` is low.
 
     Beyond a limit on groups or bytes, small groups are added up and forgotten. A group that comes back then counts from there.
     Without a limit, all groups are kept.
     """
 
     def __init__(
-        self, keys: Sequence[str], sums: Sequence[str], *, first: Sequence[str] = (), least: Sequence[str] = (), most: Sequence[str] = (),
-        limit: int | None = MOST_GROUPS,
+        self, keys: Sequence[str], sums: Sequence[str], *, first: Sequence[str] = (), last: Sequence[str] = (), least: Sequence[str] = (),
+        most: Sequence[str] = (), limit: int | None = MOST_GROUPS,
     ) -> None:  # fmt: skip
         self._keys, self._sums, self._first, self._limit = tuple(keys), tuple(sums), tuple(first), limit
-        self._of = {"sum": self._sums, "first": self._first, "min": tuple(least), "max": tuple(most)}
+        self._of = {"sum": self._sums, "first": self._first, "last": tuple(last), "min": tuple(least), "max": tuple(most)}
         self._known: pa.Table | None = None
         self._waiting: list[pa.Table] = []
         self._rows_waiting = self._bytes_waiting = 0

@@ -154,7 +154,7 @@ def _times_at(store: StoreFiles, counts: Iterable[Count]) -> dict[int, datetime]
 
 def _from_log(part: TopicsOf, splits: Iterable[Split], projection: Projection) -> tuple[dict[str, _Row], bool, int]:
     """What the log has of each topic, from the heads of all records."""
-    topics = Tally(("topic",), ("bytes", "messages", "records"), least=("first",), most=("last",), limit=None)
+    topics = Tally(("topic",), ("bytes", "messages", "records"), first=("first",), last=("last",), limit=None)
     is_complete = True
     counts_messages = "messages" in projection.columns
     wanted = replace(projection, columns=_READ, mode=PERMISSIVE, fail_on_data_loss=False, unpacks_batches=counts_messages)

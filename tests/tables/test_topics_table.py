@@ -113,6 +113,16 @@ def test_a_queue_copied_in_the_place_of_another_one_made_counts_complete() -> No
     assert found["T1"]["bytes"] == found["T2"]["bytes"]
 
 
+def test_where_the_clock_went_back_the_first_record_is_the_first_of_the_log() -> None:
+    """A scan gave the earliest and the latest time."""
+    times = [50, 10, 40, 20, 60, 30]
+    log = log_of(numbered(message(3 * number, store_timestamp=1_700_000_000_000 + time) for number, time in enumerate(times)))
+    files = files_of(log) | dispatched(log.placed)
+    (listed,), (scanned,) = rows(files).values(), rows(files, access="scan").values()
+    assert counts(scanned) == counts(listed)
+    assert [str(listed[name])[17:26] for name in COUNTS[3:]] == ["20.050000", "20.030000"]
+
+
 def test_a_log_without_queues_has_one_row_and_with_access_scan_all_topics() -> None:
     log = log_of(60)
     (row,) = rows(files_of(log)).values()
