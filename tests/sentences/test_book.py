@@ -89,15 +89,36 @@ def test_no_kind_stands_in_two_tables() -> None:
     assert [kind for kind, count in counts.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("kind", BOOK)
-def test_both_languages_say_the_same(kind: str) -> None:
+def faults(kind: str) -> Iterator[str]:
+    """What the two sentences of a kind do not have in common."""
     english, chinese = BOOK[kind]
-    assert values_of(english) == values_of(chinese)
-    if not kind.startswith("found "):  # only the Chinese one has the meaning of the code, and so its marks
-        assert sorted(re.findall("`.*?`", english)) == sorted(re.findall("`.*?`", chinese))
-    if re.sub(r"{.*?}|\W", "", english):
-        assert bool(re.search("[\u4e00-\u9fff]", chinese)) == (kind not in SAME_IN_BOTH)
-    assert re.findall("[\u4e00-\u9fff)}] ?[;,]|。 |[\u4e00-\u9fff]: ", chinese) == []
+    if values_of(english) != values_of(chinese):
+        yield "values"
+    if not kind.startswith("found ") and sorted(re.findall("`.*?`", english)) != sorted(re.findall("`.*?`", chinese)):
+        yield "marks"  # of a finding, only the Chinese one has the meaning of the code, and so its marks
+    if re.sub(r"{.*?}|\W", "", english) and bool(re.search("[\u4e00-\u9fff]", chinese)) != (kind not in SAME_IN_BOTH):
+        yield "language"
+    if re.findall("[\u4e00-\u9fff)}] ?[;,]|。 |[\u4e00-\u9fff]: ", chinese):
+        yield "punctuation"
+
+
+def test_both_languages_say_the_same() -> None:
+    assert [(kind, *found) for kind in BOOK if (found := list(faults(kind)))] == []
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese", "found"),
+    [
+        ("{count:,} messages", "{number:,} 条消息", ["values"]),
+        ("`a` is there", "有", ["marks"]),
+        ("none", "none", ["language"]),
+        ("none, or one", "没有, 或一个", ["punctuation"]),
+        ("{count:,} messages", "{count:,} 条消息", []),
+    ],
+)
+def test_what_differs_is_found(monkeypatch: pytest.MonkeyPatch, english: str, chinese: str, found: list[str]) -> None:
+    monkeypatch.setitem(BOOK, "a kind", (english, chinese))
+    assert list(faults("a kind")) == found
 
 
 def test_every_name_has_its_sentence() -> None:
