@@ -299,7 +299,7 @@ def test_a_long_topic_is_shown_whole() -> None:
     assert name in checked(page_of(facts_of(files_of(log_of([named(1, name)], segment_size=4096))), "zh")).text
 
 
-@pytest.mark.gate
+@pytest.mark.long
 def test_the_page_of_thousands_of_topics_is_small() -> None:
     messages = []
     for number in range(5000):

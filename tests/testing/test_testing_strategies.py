@@ -29,7 +29,7 @@ def test_placed_records_are_read(log: DrawnLog) -> None:
         assert data[at : at + placed.size] == encode(placed.message, placed.offset)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(commitlogs())
 def test_full_segments_end_in_a_blank(log: DrawnLog) -> None:
     for (base, data), (following, _) in zip(log.segments, log.segments[1:], strict=False):
@@ -38,7 +38,7 @@ def test_full_segments_end_in_a_blank(log: DrawnLog) -> None:
     assert all(base % log.segment_size == 0 for base, _ in log.segments)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(damaged_logs())
 def test_damaged_logs_are_still_logs(log: DrawnLog) -> None:
     assert [base for base, _ in log.segments] == sorted(base for base, _ in log.segments)
