@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from _thread import start_new_thread
 from collections import deque
@@ -108,9 +109,11 @@ def side_by_side(
     begun, finished = 0, queue.SimpleQueue[None]()
 
     def work() -> None:
-        while (each := waiting.get()) is not None:
-            each.make()
-        finished.put(None)
+        try:
+            while (each := waiting.get()) is not None:
+                each.make()
+        finally:
+            finished.put(None)
 
     try:
         # The same threads for all readings: memory that a thread freed is at hand only for the same thread. `Thread.start` waits for a
@@ -127,11 +130,13 @@ def side_by_side(
             yield from ahead[0]
             ended(ahead.popleft().reading)
     finally:
-        for each in ahead:
-            each.give_up()
-        for _ in range(jobs):
-            waiting.put(None)
-        for _ in range(begun):
-            finished.get()
-        for each in ahead:
-            ended(each.reading)
+        # When Python ends, the other threads stand still, with the locks that they hold. To wait for one would never end.
+        if not sys.is_finalizing():
+            for each in ahead:
+                each.give_up()
+            for _ in range(jobs):
+                waiting.put(None)
+            for _ in range(begun):
+                finished.get()
+            for each in ahead:
+                ended(each.reading)

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from support.stores import files_of, log_of, on_disk
+
 ROOT = Path(__file__).parents[2]
 INTERRUPTED = """
 import _thread, random, signal, time
@@ -44,6 +47,22 @@ while _thread._count() and time.monotonic() < patience:
     time.sleep(0.01)
 print(count, _thread._count())
 """
+
+LEFT = """
+import sys
+import native_reader as nr
+store, jobs = sys.argv[1:]
+batches = nr.open(store).messages(max_partition_bytes=3000).to_batches(jobs=int(jobs))
+next(batches)
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+def test_a_script_that_ended_within_a_read_waited_for_threads_that_python_had_stopped(tmp_path: Path, jobs: int) -> None:
+    store = on_disk(tmp_path, files_of(log_of(200)))
+    command = [sys.executable, "-c", LEFT, store / "store", str(jobs)]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_an_interruption_left_a_lock_and_the_read_never_ended() -> None:
