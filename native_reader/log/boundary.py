@@ -111,7 +111,7 @@ def closing_blank(store: StoreFiles, at: Boundary) -> int | None:
     try:
         with Window(segment, BLANK_HEAD) as window:
             return segment.end if is_blank(window, at.offset - segment.base) else None
-    except OSError:  # deleted meanwhile, or unreadable: nobody has seen a blank there
+    except OSError:  # deleted meanwhile, or unreadable
         return None
 
 

@@ -80,9 +80,9 @@ def _sum(one: Count, other: Count) -> Count:
 class _Claimed:
     """For each segment: how many of its bytes are listed, and where the last of these records ends.
 
-    A record that is listed twice and another one of its size that is not have the right sum together. So there is another sum, of the
-    places where records begin and end, each made into a number without order. Where each record begins at the end of another one, these
-    cancel out, but for the first and the last.
+    The sum of bytes is also right if one record is listed twice, and another one of its size not at all. So each segment has a second sum:
+    the hash of each end, minus the hash of each beginning. If each record begins where the one before it ends, only the hashes of the last
+    end and of the first beginning are left. Any other entries have that sum only by chance.
     """
 
     def __init__(self, store: StoreFiles, end: int, counted: Callable[[int], None] | None) -> None:
@@ -92,7 +92,7 @@ class _Claimed:
         self._frames = np.array([segment.frame for segment in store.segments], np.int64)
         self._bytes = np.zeros(len(store.segments), np.int64)
         self._ends = self._bases.copy()
-        self._places = np.zeros(len(store.segments), np.uint64)
+        self._hashes = np.zeros(len(store.segments), np.uint64)
         self._lock = threading.Lock()
 
     def of_topic(self, topic: Topic, copies: QueueCopies) -> Count:
@@ -128,11 +128,11 @@ class _Claimed:
     def _claim(self, entries: Entries) -> None:
         which = np.searchsorted(self._bases, entries.offsets, "right") - 1
         begins, ends = entries.offsets - self._frames[which], entries.offsets + entries.sizes
-        places = _without_order(ends) - _without_order(begins)
+        hashes = _hashed(ends) - _hashed(begins)
         with self._lock:  # the topics of a slow storage are read by several threads
             np.add.at(self._bytes, which, ends - begins)
             np.maximum.at(self._ends, which, ends)
-            np.add.at(self._places, which, places)
+            np.add.at(self._hashes, which, hashes)
         if self._listed is not None:
             self._listed(int(entries.sizes.sum()))
 
@@ -146,11 +146,11 @@ class _Claimed:
 
     def is_each_once(self) -> bool:
         """Whether the listed records of each segment follow each other from its beginning to the last of them."""
-        return bool((self._places == _without_order(self._ends) - _without_order(self._bases)).all())
+        return bool((self._hashes == _hashed(self._ends) - _hashed(self._bases)).all())
 
 
-def _without_order(offsets: Numbers) -> NDArray[np.uint64]:
-    """A number for each offset, so that sums of them tell other offsets (the last steps of SplitMix64)."""
+def _hashed(offsets: Numbers) -> NDArray[np.uint64]:
+    """The hash of each offset: the last steps of SplitMix64."""
     found = offsets.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         found ^= found >> np.uint64(shift)

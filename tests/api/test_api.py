@@ -172,7 +172,7 @@ def test_jobs_rejects_other_than_integers(store, jobs):
 def leaving_no_threads() -> Iterator[None]:
     before, patience = _thread._count(), time.monotonic() + 5
     yield
-    while _thread._count() > before and time.monotonic() < patience:  # the last line of a thread is not its end
+    while _thread._count() > before and time.monotonic() < patience:  # a thread ends a little after its last line
         time.sleep(0.001)
     assert _thread._count() <= before
 

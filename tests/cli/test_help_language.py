@@ -59,7 +59,7 @@ def test_both_languages_name_the_same_options_and_files() -> None:
     for english, chinese in HELP_TEXTS.items():
         if english in OF_CLICK:
             continue
-        # An apostrophe is no quotation mark. The owner of "this file" and "the log" has a name in Chinese, which may have capitals.
+        # Apostrophes are not quotation marks. A Chinese text may have more capitals: it says whose file or log this is.
         found = [set(_NAMES.findall(re.sub(r"\w'(?=\w)", "", text))) for text in (english, chinese)]
         assert found[0] <= found[1] | {"'day'", "ISO"}, english
         assert {each for each in found[1] if each.startswith(("-", "'"))} <= found[0], english
