@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
+from native_reader.storage.local import in_forked_processes
 from native_reader.tuning import TUNING
 
 
@@ -27,6 +28,19 @@ class BatchSource(Protocol):
 
 Read = TypeVar("Read", bound=BatchSource)
 _LOOK = 0.1
+
+
+class _Process:
+    """The process: a forked one has another `name`, and none of the threads of the first one."""
+
+    name = object()
+
+    @classmethod
+    def fork(cls) -> None:
+        cls.name = object()
+
+
+in_forked_processes(_Process.fork)
 
 
 class Ahead(Generic[Read]):
@@ -106,7 +120,7 @@ def side_by_side(
     for each reading.
     """
     ahead, waiting = deque[Ahead[Read]](), queue.SimpleQueue[Ahead[Read] | None]()
-    begun, finished = 0, queue.SimpleQueue[None]()
+    begun, finished, process = 0, queue.SimpleQueue[None](), _Process.name
 
     def work() -> None:
         try:
@@ -130,8 +144,8 @@ def side_by_side(
             yield from ahead[0]
             ended(ahead.popleft().reading)
     finally:
-        # When Python ends, the other threads stand still, with the locks that they hold. To wait for one would never end.
-        if not sys.is_finalizing():
+        # Where Python ends, the other threads stand still, and a forked process has none of them. To wait for one would never end.
+        if process is _Process.name and not sys.is_finalizing():
             for each in ahead:
                 each.give_up()
             for _ in range(jobs):

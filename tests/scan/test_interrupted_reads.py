@@ -65,6 +65,25 @@ def test_a_script_that_ended_within_a_read_waited_for_threads_that_python_had_st
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+FORKED = f"""{LEFT}
+import os
+child = os.fork()
+if not child:
+    batches.close()
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert sum(map(len, batches)) > 0
+"""
+
+
+def test_a_forked_process_that_closed_a_read_waited_for_threads_that_it_does_not_have(tmp_path: Path) -> None:
+    store = on_disk(tmp_path, files_of(log_of(200)))
+    ended = subprocess.run(
+        [sys.executable, "-c", FORKED, store / "store", "3"], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_an_interruption_left_a_lock_and_the_read_never_ended() -> None:
     """It came while the thread that takes batches was inside a condition of Python's `threading`, of its own or in `Thread.start`."""
     ended = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
