@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from native_reader.layout.index_entry import key_hash
+from native_reader.layout.properties import CRC_SIZE
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Predicate
 from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog
-from native_reader.testing.records import PREPARED, ROLLBACK
+from native_reader.testing.records import PREPARED, ROLLBACK, pack_properties
 from support.index_rows import indexed_in_database
 from support.indexed_stores import ENTRIES, SLOTS, indexed
 from support.queued_stores import dispatched, numbered, with_transactions
@@ -43,6 +44,19 @@ def a_size_in_a_queue() -> Case:
     log, files = store(deleted=["T2"])
     (size,) = struct.unpack_from(">i", files[QUEUE], 20 * 3 + 8)
     return changed(files, QUEUE, 20 * 3 + 8, ">i", size + log.placed[11].size), Compare(Column("topic"), "=", "T2")
+
+
+def an_id_with_a_checksum() -> Case:
+    """A message of an old client's batch: its broker put the checksum behind the id and indexed both as one key."""
+    glued = pack_properties({"TAGS": "tag1", "KEYS": "k31 all", "UNIQ_KEY": "U0031"}, trailing=False)
+    messages = [replace(message(number), property_crc="proper") for number in range(60)]
+    messages[31] = replace(messages[31], properties=glued, property_crc="glued")
+    log = log_of(numbered(messages))
+    content, place = b"".join(log.files().values()), log.placed[31]
+    checksum = content[place.offset + place.size - CRC_SIZE :][:CRC_SIZE]
+    said = replace(place, message=replace(place.message, properties=glued + checksum))
+    side = indexed([*log.placed[:31], said, *log.placed[32:]])
+    return files_of(log) | dispatched(log.placed, file=4000) | side, And((T1, Compare(Column("uniq_key"), "=", "U0031")))
 
 
 def two_entries_of_batches() -> Case:
@@ -159,6 +173,7 @@ MISSED: dict[str, tuple[Callable[[], Case], ...]] = {
     "The hash in an index entry was changed by a multiple of the number of slots.": (a_hash_in_an_index,),
     "The index was off for a while.": (an_index_that_was_off, an_index_in_a_database_that_was_off),
     "A broker lost the end of its log and kept an index in RocksDB.": (an_index_in_a_database_that_outlived_the_log,),
+    "A broker appended a checksum to an old client's id.": (an_id_with_a_checksum,),
     "A broker of 4.0 to 4.2 rolled a transaction back.": (a_prepared_message_that_expired, a_prepared_message_that_no_index_names),
     "A record has a wrong store time.": (a_first_time, a_time_within_a_segment),
     "The broker's clock jumped back further than `timeSkewTolerance`.": (a_jump_of_the_clock,),
