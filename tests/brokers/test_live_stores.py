@@ -82,6 +82,7 @@ def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, vers
             follower.look()
     finally:
         ended(clients)
+    follower.look()  # on a busy machine, one look can take as long as all of the load
     acknowledged = set(report_in(said / "said", "acknowledged")["acknowledged"])
     refused = (said / "said").read_text().count('"busy"')  # by an overloaded broker; refused messages may be there
 

@@ -20,13 +20,18 @@ from native_reader.start import recovered
 from native_reader.start.answer import said_of
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    """Its index without most of the 160 MB for entries to come."""
-    root = unpack("5.5.0-dledger", tmp_path, STORES).root
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its index without most of the 160 MB for entries to come, which take a second to unpack."""
+    root = unpack("5.5.0-dledger", tmp_path_factory.mktemp("whole"), STORES).root
     (path,) = (root / "dledger-n0/index").iterdir()
     os.truncate(path, 1 << 16)
     return root
+
+
+@pytest.fixture
+def store(whole: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(whole, tmp_path / "store")
 
 
 def log_of(store: Path) -> Path:
