@@ -406,4 +406,7 @@ FOUND: dict[str, str | tuple[str, ...]] = {
 @pytest.mark.parametrize("case", [case for cases in MISSED.values() for case in cases], ids=lambda case: case.__name__)
 def test_a_check_finds_what_auto_misses(case: Callable[[], Case]) -> None:
     files, _ = case()
-    assert any(code.startswith(FOUND[case.__name__]) for code in codes(files))
+    if case.__name__ == "an_id_with_a_checksum":  # no fault of the files: brokers index such ids so
+        assert codes(files).keys() == {"checkpoint-missing"}
+    else:
+        assert any(code.startswith(FOUND[case.__name__]) for code in codes(files))
