@@ -111,7 +111,7 @@ def closing_blank(store: StoreFiles, at: Boundary) -> int | None:
     try:
         with Window(segment, BLANK_HEAD) as window:
             return segment.end if is_blank(window, at.offset - segment.base) else None
-    except OSError:  # deleted meanwhile, or unreadable
+    except OSError:  # the segment was deleted meanwhile, or cannot be read
         return None
 
 

@@ -63,7 +63,7 @@ def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch],
             os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not path.parent.is_dir():  # nobody can make a file in /proc, and it exists
+        if isinstance(error, FileNotFoundError) and not path.parent.is_dir():  # /proc exists, but no file can be made in it
             raise ExportError(say("output without folder", path=str(path), parent=str(path.parent))) from error
         if error.filename is None and not error.errno:  # of the read
             raise

@@ -78,7 +78,7 @@ def _opened(part: Path, output: Path) -> TextIO:
     try:
         return part.open("x", encoding="utf-8")
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not output.parent.is_dir():  # nobody can make a file in /proc, and it exists
+        if isinstance(error, FileNotFoundError) and not output.parent.is_dir():  # /proc exists, but no file can be made in it
             raise nr.ExportError(say("output without folder", path=str(output), parent=str(output.parent))) from error
         raise nr.ExportError(say("output not opened", path=str(output), why=words_of(error))) from error
 

@@ -47,7 +47,7 @@ def a_size_in_a_queue() -> Case:
 
 
 def an_id_with_a_checksum() -> Case:
-    """A message of an old client's batch: its broker put the checksum behind the id and indexed both as one key."""
+    """From a batch of an old client: the broker appended the checksum to the id without a separator, and indexed both as one key."""
     glued = pack_properties({"TAGS": "tag1", "KEYS": "k31 all", "UNIQ_KEY": "U0031"}, trailing=False)
     messages = [replace(message(number), property_crc="proper") for number in range(60)]
     messages[31] = replace(messages[31], properties=glued, property_crc="glued")
